@@ -1,10 +1,11 @@
-"""All contenders: what they take, refuse, spend, claim and hand in.
+"""All contenders: graphs that they take or refuse, their spending, guarantees and estimates.
 
 All noise is seeded, so nothing here fails by chance.
 """
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp import Graph, GraphError, ParameterError
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import count_noise
 from graphcuts_dp.privacy.noise import RefinableLaplace
-from scripts.benchmark.base import Clustering
+from scripts.benchmark.base import Clustering, Contender
 from scripts.benchmark.contenders import (
     der,
     dgg,
@@ -52,16 +54,16 @@ KINDS = {
     "bipartite": gc.BipartiteGraph(PLAIN.rows % 30, PLAIN.columns % 50, left=30, right=50),
 }
 GROUPS = gc.Groups(PLAIN.vertices, {"block": (np.arange(N) * 3 // N).tolist()})
-TAKEN = [
+SUPPORTED = [
     (contender, kind)
     for contender in CONTENDERS.values()
     for kind in KINDS
     if (contender.weights if kind == "weighted" else kind in contender.kinds)
 ]
-OF_PAPERS = [each for each in CONTENDERS.values() if each not in (*OURS, *SIMPLE)]
+OF_PAPERS = [contender for contender in CONTENDERS.values() if contender not in (*OURS, *SIMPLE)]
 SMALL = (Graph([], [], vertices=2), Graph([0], [1], vertices=2), Graph([], [], vertices=12),
          Graph([0], [1], vertices=17), Graph(*np.triu_indices(12, 1), vertices=12))  # fmt: skip
-of_papers = pytest.mark.parametrize("contender", OF_PAPERS, ids=lambda each: each.name)
+of_papers = pytest.mark.parametrize("contender", OF_PAPERS, ids=lambda contender: contender.name)
 
 
 @pytest.fixture(autouse=True)
@@ -69,14 +71,18 @@ def _short_chains(monkeypatch):
     monkeypatch.setattr(hrg, "MOVES", 5)
 
 
-def hand_in(contender, graph, *, epsilon=2.0, seed=5):
+def submission(
+    contender: Contender, graph: AnyGraph, *, epsilon: float = 2.0, seed: int | None = 5
+) -> Any:
+    """Return what a contender releases, with the delta and the groups that it needs."""
     groups = None if isinstance(graph, gc.BipartiteGraph) else GROUPS
     delta = 1e-6 if contender.needs_delta else 0.0
     return run(contender, graph, epsilon, delta=delta, groups=groups, seed=seed)
 
 
-def matrix_of(estimate):
-    if isinstance(estimate, Clustering):  # whether two vertices are in one part
+def matrix_of(estimate: Any) -> np.ndarray:
+    """Return the matrix of an estimate; of a partition, 1 for two vertices of one part."""
+    if isinstance(estimate, Clustering):
         return (estimate.codes[:, None] == estimate.codes).astype(float)
     if isinstance(estimate, np.ndarray):
         return estimate
@@ -85,80 +91,84 @@ def matrix_of(estimate):
 
 @pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize(
-    ("contender", "kind"), TAKEN, ids=[f"{contender.name}, {kind}" for contender, kind in TAKEN]
+    ("contender", "kind"),
+    SUPPORTED,
+    ids=[f"{contender.name}, {kind}" for contender, kind in SUPPORTED],
 )
-def test_what_is_handed_in_is_of_the_graph_s_shape_and_claims_what_was_given(contender, kind):
+def test_an_estimate_has_the_shape_of_the_graph_and_the_budget_that_was_set(contender, kind):
     graph = KINDS[kind]
-    made = hand_in(contender, graph)
-    assert made.guarantee.epsilon == (0.0 if contender is EMPTY else 2.0)
-    assert made.guarantee.delta <= (1e-6 if contender.needs_delta else 0.0)
-    assert made.guarantee.seed == 5
-    assert sum(part for _, part in made.guarantee.spent) in (0, pytest.approx(2.0))
-    if isinstance(made.estimate, Clustering):
-        assert made.estimate.codes.shape == graph.shape[:1]
+    release = submission(contender, graph)
+    assert release.guarantee.epsilon == (0.0 if contender is EMPTY else 2.0)
+    assert release.guarantee.delta <= (1e-6 if contender.needs_delta else 0.0)
+    assert release.guarantee.seed == 5
+    assert sum(part for _, part in release.guarantee.spent) in (0, pytest.approx(2.0))
+    if isinstance(release.estimate, Clustering):
+        assert release.estimate.codes.shape == graph.shape[:1]
         return
-    if callable(made.estimate):
+    if callable(release.estimate):
         S = np.arange(graph.shape[0]) < 10
         T = np.arange(graph.shape[1]) >= 10
-        assert np.isfinite(made.estimate(S, T))
+        assert np.isfinite(release.estimate(S, T))
         return
-    matrix = matrix_of(made.estimate)
+    matrix = matrix_of(release.estimate)
     assert matrix.shape == graph.shape
     assert np.isfinite(matrix).all()
     if kind in ("undirected", "weighted"):
         assert (matrix == matrix.T).all()
     if kind != "bipartite":
         assert not matrix.diagonal().any()
-    if isinstance(made.estimate, Graph | gc.DirectedGraph | gc.BipartiteGraph):
-        assert type(made.estimate) is type(graph)
-        assert made.estimate.space == graph.space
-        assert contender.weights or not made.estimate.weighted
+    if isinstance(release.estimate, Graph | gc.DirectedGraph | gc.BipartiteGraph):
+        assert type(release.estimate) is type(graph)
+        assert release.estimate.space == graph.space
+        assert contender.weights or not release.estimate.weighted
 
 
 @pytest.mark.thorough(cases=7)
 @of_papers
 def test_a_seed_repeats_a_run_and_voids_its_guarantee(contender):
-    made = [hand_in(contender, PLAIN, seed=seed) for seed in (5, 5, 6, None)]
-    first, again, other, private = (matrix_of(each.estimate) for each in made)
-    assert np.array_equal(first, again)
+    releases = [submission(contender, PLAIN, seed=seed) for seed in (5, 5, 6, None)]
+    first, repeated, other, private = (matrix_of(release.estimate) for release in releases)
+    assert np.array_equal(first, repeated)
     # A filter at this delta lets no edge of weight 1 pass.
     assert contender.needs_delta or not np.array_equal(first, other)
     assert contender.needs_delta or not np.array_equal(first, private)
-    assert [each.guarantee.is_private for each in made] == [False, False, False, True]
+    assert [release.guarantee.is_private for release in releases] == [False, False, False, True]
 
 
 @pytest.mark.thorough(cases=3)
 @of_papers
-def test_small_full_and_empty_graphs_will_do(contender):
+def test_small_complete_and_empty_graphs_have_finite_estimates(contender):
     for graph in SMALL:
         for seed in range(4):
-            matrix = matrix_of(hand_in(contender, graph, epsilon=0.5, seed=seed).estimate)
+            matrix = matrix_of(submission(contender, graph, epsilon=0.5, seed=seed).estimate)
             assert np.isfinite(matrix).all()
 
 
 @of_papers
-def test_what_is_refused(contender):
+def test_unsupported_graphs_budgets_and_seeds_are_refused(contender):
     cases = [(Graph([], [], vertices=1), {}, "one vertex")]
     if contender.kinds == {"undirected"}:
-        cases += [(KINDS[k], {}, "undirected graphs alone") for k in ("directed", "bipartite")]
+        cases += [
+            (KINDS[kind], {}, "undirected graphs alone") for kind in ("directed", "bipartite")
+        ]
     if contender.weights:
         cases += [(Graph([0], [1], [2.5], vertices=3), {}, "max_weight")]
     else:
         weighted = Graph([0], [1], [0.5], vertices=2, max_weight=1.0)
         cases += [(weighted, {}, "without weights")]
-    cases += [(PLAIN, {"epsilon": wrong}, "epsilon") for wrong in (0.0, -1.0, 60.0, math.nan)]
+    cases += [(PLAIN, {"epsilon": epsilon}, "epsilon") for epsilon in (0.0, -1.0, 60.0, math.nan)]
     cases += [(PLAIN, {"seed": -1}, "seed")]
     if contender.needs_delta:
-        cases += [(PLAIN, {"delta": wrong}, "delta") for wrong in (0.0, 1.0, -1e-6, True)]
-    for graph, options, words in cases:
-        with pytest.raises((GraphError, ParameterError), match=words):
+        cases += [(PLAIN, {"delta": delta}, "delta") for delta in (0.0, 1.0, -1e-6, True)]
+    for graph, options, message in cases:
+        with pytest.raises((GraphError, ParameterError), match=message):
             run(contender, graph, **options)
 
 
-def test_the_table_holds_them_by_name():
-    assert [CONTENDERS[each.name] for each in (*OURS, *SIMPLE)] == [*OURS, *SIMPLE]
-    assert all(each.note or each.source for each in CONTENDERS.values())
-    assert [each.name for each in OF_PAPERS if not each.claim_holds] == ["hrg"]
+def test_every_contender_is_listed_by_its_name_with_a_note_or_a_source():
+    assert [CONTENDERS[contender.name] for contender in (*OURS, *SIMPLE)] == [*OURS, *SIMPLE]
+    assert all(contender.note or contender.source for contender in CONTENDERS.values())
+    assert [contender.name for contender in OF_PAPERS if not contender.claim_holds] == ["hrg"]
     assert "stationary" in hrg.HRG.note
     for contender in CONTENDERS.values():
         if contender.needs_groups:
@@ -166,8 +176,8 @@ def test_the_table_holds_them_by_name():
                 run(contender, PLAIN)
 
 
-# Contenders that are public functions or baselines, whose audits have other names.
-ELSEWHERE = {
+# Audits of contenders that are public functions or baselines, by the beginnings of their names.
+OTHER_AUDITS = {
     "ours": ("auto, binary", "auto, laplace"),
     "ours-answers": ("auto, binary", "auto, laplace"),
     "ours-communities": ("auto, binary",),
@@ -189,14 +199,14 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("name", CONTENDERS)
 def test_every_contender_has_an_audit(name):
-    """Those of papers are called "benchmark: NAME", or begin so."""
-    for wanted in ELSEWHERE.get(name, (f"benchmark: {name}",)):
-        assert any(entry.name.startswith(wanted) for entry in ENTRIES), wanted
+    """Names of audits of papers' contenders begin with "benchmark: NAME"."""
+    for beginning in OTHER_AUDITS.get(name, (f"benchmark: {name}",)):
+        assert any(entry.name.startswith(beginning) for entry in ENTRIES), beginning
 
 
-def test_group_sums_without_noise_are_the_block_means():
-    # At epsilon 50 noise of a sum is 0 but with probability 2 e^-50 a cell.
-    matrix = hand_in(GROUP_SUMS, PLAIN, epsilon=50.0).estimate
+def test_group_sums_at_a_large_epsilon_are_exact_in_every_block():
+    # At epsilon 50 the noise of a sum is not 0 with a chance of 2 e^-50.
+    matrix = submission(GROUP_SUMS, PLAIN, epsilon=50.0).estimate
     truth, block = PLAIN.dense(), GROUPS.codes()
     for a in range(3):
         for b in range(3):
@@ -205,7 +215,7 @@ def test_group_sums_without_noise_are_the_block_means():
 
 
 @pytest.mark.parametrize("hollow", [True, False])
-def test_cuts_of_a_table_are_those_of_its_matrix(hollow, monkeypatch):
+def test_cuts_of_a_table_of_densities_are_those_of_its_matrix(hollow, monkeypatch):
     random = np.random.default_rng(1)
     density = random.random((3, 3))
     density += density.T
@@ -224,10 +234,10 @@ def test_cuts_of_a_table_are_those_of_its_matrix(hollow, monkeypatch):
         (der.DER, random_graph(14, 5)),
         (tmf.TMF, random_graph(200, 3, density=0.02)),
     ],
-    ids=lambda each: getattr(each, "name", ""),
+    ids=["der", "tmf"],
 )
-def test_at_epsilon_50_the_graph_comes_back(contender, graph):
-    """Another count has a chance of 2 e^-5, noise of a set or an entry far less: a fixed seed."""
+def test_at_epsilon_50_the_estimate_is_the_graph(contender, graph):
+    """A wrong count has a chance of 2 e^-5, a wrong entry far less; the seed is fixed."""
     assert run(contender, graph, 50.0, seed=1).estimate == graph
 
 
@@ -237,15 +247,16 @@ def test_a_drawn_graph_has_the_degrees_it_was_drawn_from():
     assert set(np.unique(matrix.data)) == {1.0}
     degrees = matrix.sum(axis=1)
     assert degrees[401:].sum() == 0
-    # Half of all ends are the hub's: of 400 edges 100 are loops, 200 join the hub to leaves, of
-    # which 400 (1 - (1 - 1/800)^400), 157, differ; deviations are below 10.
+    # Half of all 800 endpoints are the hub's: of 400 random edges about 100 are loops and 200 join
+    # the hub to leaves, 400 (1 - (1 - 1/800)^400) = 157 different ones. Standard deviations are
+    # below 10.
     assert 157 - 50 <= degrees[0] <= 157 + 50
     assert degrees[0] + 50 <= matrix.sum() / 2 <= degrees[0] + 150
     assert (run(DRAWN, star, 2.0).estimate != run(DRAWN, star, 2.0, seed=6).estimate).nnz
     assert run(DRAWN, gc.Graph([], [], vertices=50), 50.0).estimate.nnz == 0
 
 
-# What is spent: functions that draw noise, with what they spend of their arguments and of epsilon.
+# Functions that draw noise: the epsilon that they spend, of their arguments, and the stated one.
 
 EPSILON = 0.7
 WHOLE = Fraction(EPSILON)
@@ -269,20 +280,21 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_spends_what_is_stated(step, watch):
-    place, name, spent, stated = STEPS[step]
-    seen = watch(place, name, spent)
-    made = run(CONTENDERS[step.split(",")[0]], random_graph(12, 1), EPSILON)
-    assert seen == [stated]
-    assert made.guarantee.epsilon == EPSILON
+def test_a_step_spends_the_stated_part_of_epsilon(step, watch):
+    module, name, spent_by, stated = STEPS[step]
+    spent = watch(module, name, spent_by)
+    release = run(CONTENDERS[step.split(",")[0]], random_graph(12, 1), EPSILON)
+    assert spent == [stated]
+    assert release.guarantee.epsilon == EPSILON
 
 
 def test_all_steps_together_spend_epsilon():
     for name in {step.split(",")[0] for step in STEPS} - {"hrg"}:
-        assert sum(of[3] for step, of in STEPS.items() if step.split(",")[0] == name) == WHOLE
+        parts = [stated for step, (*_, stated) in STEPS.items() if step.split(",")[0] == name]
+        assert sum(parts) == WHOLE
 
 
-# Rates of what is drawn, where a contender states a cost that is added up from them.
+# Rates of noise and how many values are drawn, of contenders whose cost is added up from rates.
 
 GRAPH = random_graph(45, 8)
 RATE = Fraction(3, 2)
@@ -301,63 +313,62 @@ DRAWS = {
 
 
 @pytest.fixture
-def drawn(watch):
-    """What is drawn: rate or variance, and how many."""
-    seen = []
+def draws(watch):
+    """Return the list of all later draws: rate or variance, and how many values."""
+    calls = []
 
-    def note(*arguments, **named):
-        *_, source = (*arguments, *named.values())
+    def record(*arguments, **keywords):
+        *_, source = (*arguments, *keywords.values())
         assert source is not None
-        seen.append((named.get("rate", arguments[0] if arguments else None), arguments[1]))
+        calls.append((keywords.get("rate", arguments[0] if arguments else None), arguments[1]))
 
     modules = (super_graph, privgraph, louvain_dp, topology_sampler, high_pass_filter, count_noise)
     for module in modules:
-        watch(module, "sample_discrete_laplace", note)
-    watch(johnson_lindenstrauss, "sample_discrete_gaussian", note)
-    watch(RefinableLaplace, "draw", note)
-    return seen
+        watch(module, "sample_discrete_laplace", record)
+    watch(johnson_lindenstrauss, "sample_discrete_gaussian", record)
+    watch(RefinableLaplace, "draw", record)
+    return calls
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_the_rates_of_what_is_drawn(name, drawn, watch):
-    """And nothing else is drawn."""
+def test_noise_has_the_stated_rates_and_nothing_else_is_drawn(name, draws, watch):
     sets = watch(
         topology_sampler,
         "sampled_topology",
-        lambda own, _, pairs, rate, **__: (len(own), pairs, rate),
+        lambda edges, _, pairs, rate, **__: (len(edges), pairs, rate),
     )
     run(CONTENDERS[name], GRAPH, float(RATE))
-    assert drawn == DRAWS[name]
+    assert draws == DRAWS[name]
     whole = (EDGES, 45 * 44 // 2, RATE * 9 / 10)
     assert sets == ([whole] if name == "topology-sampler" else [])
 
 
-def test_the_rates_of_privgraph(drawn, monkeypatch):
-    moved = []
-    honest = privgraph.exponential_choice
+def test_privgraph_spends_a_third_on_each_part(draws, monkeypatch):
+    choices = []
+    exponential_choice = privgraph.exponential_choice
 
-    def chosen(scores, rate, source):
-        moved.append((rate, len(scores)))
-        return honest(scores, rate, source)
+    def recorded_choice(scores, rate, source):
+        choices.append((rate, len(scores)))
+        return exponential_choice(scores, rate, source)
 
-    monkeypatch.setattr(privgraph.adjusted, "__kwdefaults__", {"choose": chosen})
+    monkeypatch.setattr(privgraph.adjusted, "__kwdefaults__", {"choose": recorded_choice})
     rates = privgraph.PrivGraphRates.of(RATE)
     measured = privgraph.measure_privgraph(GRAPH, rates, SeededEntropy(1), group_size=9)
     third = RATE / 3
-    assert drawn == [(third, 15), (third / 2, 45), (third, len(measured.between))]
-    assert moved == [(third / 2, int(measured.start.max()) + 1)] * 45
+    assert draws == [(third, 15), (third / 2, 45), (third, len(measured.between))]
+    assert choices == [(third / 2, int(measured.start.max()) + 1)] * 45
     assert sorted(measured.order.tolist()) == list(range(45))
     first, second = super_graph.cell_ends(int(measured.communities.max()) + 1)
     assert not measured.between[first == second].any()
-    drawn.clear()
+    draws.clear()
     run(privgraph.PRIVGRAPH, GRAPH, float(RATE))
-    assert [each[0] for each in drawn] == [third, third / 2, third]
+    assert [rate for rate, _ in draws] == [third, third / 2, third]
 
 
-def test_the_rates_of_louvain(drawn, watch):
+def test_louvain_dp_spends_its_shares_on_threshold_cells_and_edges(draws, watch):
     exceeding = watch(louvain_dp, "sample_exceeding", lambda rate, *_: rate)
     run(louvain_dp.LOUVAIN_DP, GRAPH, float(RATE))
-    rates, sizes = zip(*drawn, strict=True)
+    rates, sizes = zip(*draws, strict=True)
     assert rates == (RATE / 50, RATE * 12 / 25, RATE / 2)
     assert exceeding == [RATE * 12 / 25]
     assert sum(rates) == RATE
@@ -365,19 +376,19 @@ def test_the_rates_of_louvain(drawn, watch):
     assert sizes[1] <= 3 * 4 // 2  # cells of groups of 16, 16 and 13 vertices
 
 
-def test_the_rates_of_louvain_s_communities_alone(drawn, watch):
+def test_louvain_dp_without_edges_spends_all_on_its_communities(draws, watch):
     exceeding = watch(louvain_dp, "sample_exceeding", lambda rate, *_: rate)
     run(CONTENDERS["louvain-dp-parts"], GRAPH, float(RATE))
-    assert [rate for rate, _ in drawn] == [RATE / 50, RATE * 49 / 50]
+    assert [rate for rate, _ in draws] == [RATE / 50, RATE * 49 / 50]
     assert exceeding == [RATE * 49 / 50]
 
 
 def test_random_groups_do_not_read_the_graph():
-    """One seed, other graphs: the same groups of a public size."""
-    first, again, other = (
+    """They take sizes and a seed alone."""
+    first, repeated, other = (
         super_graph.random_groups(45, 9, SeededEntropy(seed)) for seed in (4, 4, 5)
     )
-    assert np.array_equal(first, again)
+    assert np.array_equal(first, repeated)
     assert np.bincount(first).tolist() == [9] * 5
     assert not np.array_equal(first, other)
 
@@ -390,9 +401,9 @@ def test_random_groups_do_not_read_the_graph():
      ("high-pass-filter", 1.0, -1e5, 0)],
 )  # fmt: skip
 def test_the_work_grows_with_the_edges_and_not_with_the_pairs(name, epsilon, least, most):
-    """Of 5 * 10^9 pairs a full matrix would need 40 GB. Counts have noise of rate 1/10 at least."""
-    ends = np.random.default_rng(0).integers(0, 100_000, (2, 100_000))
-    graph = Graph(*ends, vertices=100_000)
-    made = run(CONTENDERS[name], graph, epsilon, delta=1e-9).estimate
-    assert made.shape == graph.shape
-    assert least <= len(made.rows) - len(graph.rows) <= most
+    """The matrix of all 5 * 10^9 pairs would need 40 GB; noise of counts has a rate >= 1/10."""
+    endpoints = np.random.default_rng(0).integers(0, 100_000, (2, 100_000))
+    graph = Graph(*endpoints, vertices=100_000)
+    estimate = run(CONTENDERS[name], graph, epsilon, delta=1e-9).estimate
+    assert estimate.shape == graph.shape
+    assert least <= len(estimate.rows) - len(graph.rows) <= most

@@ -1,12 +1,15 @@
-"""The audit itself is audited: its bounds hold as often as it says, and are not vacuous."""
+"""Bounds of audits: they hold as often as claimed, and are near a known epsilon."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import scipy.stats
 
 from graphcuts_dp.evaluation.audit import Claim, Neighbours, audit, audit_worst, clopper_pearson
+
+Mechanism = Callable[[list[int], object], np.ndarray]
 
 
 @pytest.mark.parametrize("trials", [1, 7, 40])
@@ -21,14 +24,15 @@ def test_clopper_pearson_covers_for_every_probability(trials, alpha):
         assert mass[high < p].sum() <= alpha * (1 + 1e-9)
 
 
-def test_clopper_pearson_ends():
+def test_clopper_pearson_intervals_of_no_success_and_of_all_have_their_closed_form():
     low, high = clopper_pearson([0, 10], 10, 0.05)
     assert (low[0], high[1]) == (0, 1)
     assert math.isclose(high[0], 1 - 0.05 ** (1 / 10))  # rule of three
     assert math.isclose(low[1], 0.05 ** (1 / 10))
 
 
-def flips(epsilon, rng):
+def randomized_response(epsilon: float, rng: np.random.Generator) -> Mechanism:
+    """Return a mechanism that flips each bit of a list with exactly this epsilon."""
     q = 1 / (1 + math.exp(epsilon))
     return lambda graph, _: np.array(graph) ^ (rng.random(len(graph)) < q)
 
@@ -36,35 +40,37 @@ def flips(epsilon, rng):
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_the_bound_is_below_a_known_epsilon_and_near_it(epsilon):
     rng = np.random.default_rng(3)
-    found = audit(flips(epsilon, rng), [0, 0, 1], [0, 1, 1])
-    # False alarm 1e-6. Power: with 2000 runs a frequency is off by at most 5.3 sd = 0.06.
-    assert 0.55 * epsilon - 0.05 < found.epsilon_lower <= epsilon
-    assert "y1" in found.event
-    assert audit(flips(epsilon, rng), [0, 1], [0, 1]).epsilon_lower <= 0  # equal inputs
+    result = audit(randomized_response(epsilon, rng), [0, 0, 1], [0, 1, 1])
+    # The bound fails with a chance of 1e-6. Of 2000 runs a share has an error of at most 0.06, or
+    # 5.3 standard deviations, which lowers the bound by no more than this.
+    assert 0.55 * epsilon - 0.05 < result.epsilon_lower <= epsilon
+    assert "y1" in result.event
+    assert (
+        audit(randomized_response(epsilon, rng), [0, 1], [0, 1]).epsilon_lower <= 0
+    )  # equal inputs
 
 
 def test_bounds_exceed_the_truth_no_more_often_than_claimed():
-    """At alpha = 0.1 on 300 audits of a 1-DP mechanism: at most Binomial(300, 0.1), and 70 hits
-    or more have probability below 1e-10."""
+    """In 300 audits of a 1-DP mechanism at alpha = 0.1, 70 failures have a chance below 1e-10."""
     rng = np.random.default_rng(5)
-    wrong = sum(
-        audit(flips(1.0, rng), [0], [1], runs=60, alpha=0.1).epsilon_lower > 1.0 for _ in range(300)
+    failures = sum(
+        audit(randomized_response(1.0, rng), [0], [1], runs=60, alpha=0.1).epsilon_lower > 1.0
+        for _ in range(300)
     )
     assert scipy.stats.binom.sf(69, 300, 0.1) < 1e-10
-    assert wrong < 70
+    assert failures < 70
 
 
-def test_the_bound_of_an_event_is_its_best_order():
-    """Against all orders a of the definition of zCDP, one by one."""
+def test_the_bound_of_an_event_is_that_of_the_best_order():
+    """Of zCDP: the largest bound over all orders of its definition."""
     orders = 1 + np.geomspace(1e-3, 1e3, 20_000)
     for p, q in [(0.5, 0.1), (0.9, 0.2), (0.01, 0.001)]:
-        each = math.log(p) / (orders - 1) - math.log(q) / orders
-        assert Claim(1.0, kind="rho").bound(p, q) == pytest.approx(each.max(), rel=1e-6)
+        bounds = math.log(p) / (orders - 1) - math.log(q) / orders
+        assert Claim(1.0, kind="rho").bound(p, q) == pytest.approx(bounds.max(), rel=1e-6)
     assert Claim(1.0, 0.05).bound(0.5, 0.1) == pytest.approx(math.log(4.5))
 
 
-def test_the_pair_that_shows_most_is_found():
-    """The mechanism leaks on the second pair only."""
+def test_an_audit_of_several_pairs_finds_the_one_that_leaks():
     rng = np.random.default_rng(6)
 
     def draw(data, _, count):
@@ -72,21 +78,21 @@ def test_the_pair_that_shows_most_is_found():
         return bits if data < 2 else np.ones((count, 1))
 
     pairs = [Neighbours("sound", 0, 1), Neighbours("leaks", 0, 2)]
-    found = audit_worst(draw, pairs, training=500, runs=1000, claim=Claim(1.0))
-    assert found.pair == "leaks"
-    assert found.epsilon_lower > 1.0
+    result = audit_worst(draw, pairs, training=500, runs=1000, claim=Claim(1.0))
+    assert result.pair == "leaks"
+    assert result.epsilon_lower > 1.0
 
 
-def test_what_could_be_seen_is_what_is_seen_of_a_mechanism_at_its_claim():
-    """Within the spread of a count of 2000: 5.3 deviations are 0.06 of a probability."""
+def test_an_audit_detects_of_a_mechanism_at_its_claim_what_is_visible():
+    """Shares of 2000 runs have an error of at most 0.06, or 5.3 standard deviations."""
     rng = np.random.default_rng(7)
-    found = audit(flips(1.0, rng), [0], [1]).epsilon_lower
-    assert found == pytest.approx(Claim(1.0).visible(2000), abs=0.2)
+    bound = audit(randomized_response(1.0, rng), [0], [1]).epsilon_lower
+    assert bound == pytest.approx(Claim(1.0).visible(2000), abs=0.2)
     shift = math.sqrt(2 * 0.5)
 
     def normal(mean, _):
         return [rng.normal(mean)]
 
     rho = Claim(0.5, kind="rho")
-    found = audit(normal, 0.0, shift, claim=rho).epsilon_lower
-    assert 0.4 * rho.visible(2000) < found <= rho.value
+    bound = audit(normal, 0.0, shift, claim=rho).epsilon_lower
+    assert 0.4 * rho.visible(2000) < bound <= rho.value

@@ -1,4 +1,4 @@
-"""All registered figures, quickly, and what holds for each of them."""
+"""All registered figures in their quick form: what is measured, drawn, saved and indexed."""
 
 import csv
 import io
@@ -32,17 +32,18 @@ README = "Before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n"
 
 
 def measure(*, quick, seed, progress):
+    """Return a table of random numbers, and warn as an experiment on a small graph does."""
     progress(0.5, "half")
-    warnings.warn("as where accuracy ends", AccuracyWarning, stacklevel=1)  # which is no error
+    warnings.warn("mostly noise", AccuracyWarning, stacklevel=1)
     rng = np.random.default_rng(seed)
-    found = Finding(statement="A |S||T|", claimed=0.5, measured=0.49, tolerance=0.1, agrees=True)
+    finding = Finding(statement="A |S||T|", claimed=0.5, measured=0.49, tolerance=0.1, agrees=True)
     rows = [[i, float(rng.random())] for i in range(2 if quick else 4)]
-    return Table(columns=["i", "x"], rows=rows, parameters={"seed": seed}, findings=[found])
+    return Table(columns=["i", "x"], rows=rows, parameters={"seed": seed}, findings=[finding])
 
 
 @pytest.fixture
 def _toy(monkeypatch):
-    """A registry of one figure."""
+    """Register one figure alone."""
     spec = FigureSpec(
         name="a-toy",
         shows="x | y",
@@ -53,36 +54,38 @@ def _toy(monkeypatch):
     monkeypatch.setattr(figures, "FIGURES", (spec,))
 
 
-def files(folder):
+def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture
 def measured_before(quick_table, drawn, monkeypatch):
-    """A figure whose experiment gives what it gave when it was run as `make_figure` would, and
-    which is drawn once."""
+    """Return a function that registers a figure with the table and picture of an earlier run.
 
-    def prepare(name):
-        def again(*, quick, seed, progress):
+    So that no test of this session measures or draws a figure twice.
+    """
+
+    def register(name):
+        def measure_again(*, quick, seed, progress):
             assert (quick, seed) == (True, 0)
             for done in measured.progress:
                 progress(done, "again")
             return measured.table
 
-        def drawn_of(table):
-            assert table == known
+        def draw_again(table):
+            assert table == drawn_table
             return picture
 
         measured = quick_table(name)
-        known, picture = drawn(name)  # before the table of figures is another one
-        spec = replace(find_figure(name), measure=again, draw=drawn_of)
+        drawn_table, picture = drawn(name)  # before other figures are registered
+        spec = replace(find_figure(name), measure=measure_again, draw=draw_again)
         monkeypatch.setattr(figures, "FIGURES", (spec,))
         return measured
 
-    return prepare
+    return register
 
 
-ENDINGS = (".png", ".pdf", ".csv", ".json")
+SUFFIXES = (".png", ".pdf", ".csv", ".json")
 SAVED = "nikiforov"  # the picture that is saved in the quick tests; the others are only laid out
 
 
@@ -93,7 +96,7 @@ def write_without_picture(_, base, *, columns, rows, parameters):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("name", "painted"),
+    ("name", "is_drawn"),
     [
         *((name, name == SAVED) for name in figure_names()),
         *(
@@ -104,15 +107,15 @@ def write_without_picture(_, base, *, columns, rows, parameters):
     ],
 )
 def test_each_figure_is_measured_drawn_and_saved(
-    name, painted, tmp_path, measured_before, monkeypatch
+    name, is_drawn, tmp_path, measured_before, monkeypatch
 ):
     measured = measured_before(name)
-    if not painted:
+    if not is_drawn:
         monkeypatch.setattr(figures, "save_figure", write_without_picture)
-    said = []
-    table = make_figure(name, tmp_path, quick=True, progress=lambda done, _: said.append(done))
+    reported = []
+    table = make_figure(name, tmp_path, quick=True, progress=lambda done, _: reported.append(done))
     stem = name.replace("-", "_")
-    assert {path.name for path in tmp_path.iterdir()} == {stem + ending for ending in ENDINGS}
+    assert {path.name for path in tmp_path.iterdir()} == {stem + suffix for suffix in SUFFIXES}
     assert (tmp_path / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / f"{stem}.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
@@ -123,50 +126,52 @@ def test_each_figure_is_measured_drawn_and_saved(
     assert about["quick"]
     assert about["parameters"] == json.loads(json.dumps(dict(table.parameters)))
     assert len(about["findings"]) == len(table.findings) > 0
-    assert said == sorted(said) == list(measured.progress)
-    assert all(0 <= done <= 1 for done in said)
+    assert reported == sorted(reported) == list(measured.progress)
+    assert all(0 <= done <= 1 for done in reported)
 
 
-def test_all_are_redrawn_and_indexed_by_one_command(monkeypatch):
-    said = []
-    monkeypatch.setattr(cut_norm_certificates, "main", lambda: said.append("cut_norm_certificates"))
-    others = 0
-    for place, prefix in ((demos, "demo"), (guides, "measured")):
-        draw = {name: partial(said.append, f"{prefix}_{name}") for name in place.DRAWN}
-        monkeypatch.setattr(place, "DRAWN", draw)
-        others += len(draw)
-    monkeypatch.setattr(figures, "make_figure", lambda name, folder: said.append((name, folder)))
-    monkeypatch.setattr(figures, "write_index", said.append)
+def test_one_command_draws_all_figures_and_writes_the_index(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        cut_norm_certificates, "main", lambda: calls.append("cut_norm_certificates")
+    )
+    other_figures = 0
+    for module, prefix in ((demos, "demo"), (guides, "measured")):
+        draw = {name: partial(calls.append, f"{prefix}_{name}") for name in module.DRAWN}
+        monkeypatch.setattr(module, "DRAWN", draw)
+        other_figures += len(draw)
+    monkeypatch.setattr(figures, "make_figure", lambda name, folder: calls.append((name, folder)))
+    monkeypatch.setattr(figures, "write_index", calls.append)
     runpy.run_module("scripts.figures", run_name="__main__")
-    assert said[0] == "cut_norm_certificates"
-    assert said[1 + others :] == [*((name, FOLDER) for name in figure_names()), FOLDER]
-    drawn = set(said[: 1 + others])
-    drawn |= {name.replace("-", "_") for name in figure_names()}
-    assert {path.stem for path in FOLDER.glob("*.pdf")} == drawn
+    assert calls[0] == "cut_norm_certificates"
+    assert calls[1 + other_figures :] == [*((name, FOLDER) for name in figure_names()), FOLDER]
+    names = set(calls[: 1 + other_figures])
+    names |= {name.replace("-", "_") for name in figure_names()}
+    assert {path.stem for path in FOLDER.glob("*.pdf")} == names
     assert "-m scripts.figures\n" in (FOLDER.parent / "Makefile").read_text()
 
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", guides.DRAWN)
-def test_a_guide_shows_what_its_benchmark_printed_last(name, tmp_path, monkeypatch):
+def test_a_figure_of_a_guide_shows_the_last_results_of_its_benchmark(name, tmp_path, monkeypatch):
     monkeypatch.setattr(guides, "FIGURES", tmp_path)
     guides.DRAWN[name]()
-    for ending in (".csv", ".json"):
-        drawn = tmp_path / f"measured_{name}{ending}"
-        assert drawn.read_text() == (FOLDER / drawn.name).read_text(), "run scripts.figures.guides"
+    for suffix in (".csv", ".json"):
+        saved = tmp_path / f"measured_{name}{suffix}"
+        assert saved.read_text() == (FOLDER / saved.name).read_text(), "run scripts.figures.guides"
     assert len((tmp_path / f"measured_{name}.csv").read_text().splitlines()) > 6
 
 
 @pytest.mark.usefixtures("_toy")
-def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
-    made = []
+def test_equal_seeds_give_equal_bytes_and_another_seed_gives_others(tmp_path):
+    contents_by_seed = []
     for i, seed in enumerate((3, 3, 4)):
         folder = tmp_path / str(i)
         folder.mkdir()
         make_figure("a_toy", folder, seed=seed)
-        made.append(files(folder))
-    assert made[0] == made[1]
-    assert made[0]["a_toy.csv"] != made[2]["a_toy.csv"]
+        contents_by_seed.append(contents(folder))
+    assert contents_by_seed[0] == contents_by_seed[1]
+    assert contents_by_seed[0]["a_toy.csv"] != contents_by_seed[2]["a_toy.csv"]
 
 
 @pytest.mark.thorough
@@ -179,7 +184,7 @@ def test_a_figure_with_bands_is_drawn_the_same_to_the_byte(quick_table):
 
 
 @pytest.mark.usefixtures("_toy")
-def test_the_index_is_what_lies_there(tmp_path):
+def test_the_index_lists_the_figures_of_the_folder_and_keeps_the_text_around(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(README)
     write_index(tmp_path)
@@ -201,23 +206,28 @@ def test_the_index_is_what_lies_there(tmp_path):
 
 @pytest.mark.usefixtures("_toy")
 @pytest.mark.parametrize(
-    ("name", "options", "folder", "words"),
+    ("name", "options", "folder", "message"),
     [
         ("other", {}, "", "a-toy"),
         ("a-toy", {"seed": -1}, "", "seed"),
         ("a-toy", {}, "none", "create it first"),
     ],
 )
-def test_errors(name, options, folder, words, tmp_path):
-    with pytest.raises((ParameterError, FileFormatError), match=words):
+def test_unknown_names_negative_seeds_and_missing_folders_are_refused(
+    name, options, folder, message, tmp_path
+):
+    with pytest.raises((ParameterError, FileFormatError), match=message):
         make_figure(name, tmp_path / folder, **options)
     with pytest.raises(FileFormatError, match="no lines"):
         write_index(tmp_path)
 
 
-def test_exponents_and_names():
+def test_names_of_figures_are_unique():
+    assert len(set(figure_names())) == len(FIGURES)
+
+
+def test_an_exponent_agrees_if_it_is_within_its_tolerance():
     x = np.array([1.0, 2.0, 5.0])
     assert fitted_exponent(x, 3 * x**0.7) == pytest.approx(0.7)
     assert exponent("s", (x, x), 1.05, 0.1).agrees
     assert not exponent("s", (x, x), 1.2, 0.1).agrees
-    assert len(set(figure_names())) == len(FIGURES)

@@ -1,4 +1,4 @@
-"""docs/papers.md is what the tables say, and the tables say what is there."""
+"""docs/papers.md is generated from its tables, and all names in these tables exist."""
 
 import ast
 import functools
@@ -6,7 +6,9 @@ import importlib
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,23 +28,25 @@ KEYS = ("GRU12", "DR14", "JT12", "HR12", "Nik17", "AN06", "Nikiforov 2009", "DMN
 KEYS += ("CDFZ24", "AABD25", "IEMZ23", "Liu22", "DH73", "GW95", "GV14")
 
 
-def test_the_page_is_what_the_tables_say():
-    """Run `python scripts/papers.py` after a change of them."""
-    assert papers.PAGE.read_text(encoding="utf-8") == papers.page()
+def test_the_page_is_generated_from_the_tables():
+    text = papers.PAGE.read_text(encoding="utf-8")
+    assert text == papers.page(), "run python scripts/papers.py"
 
 
-def test_no_statement_stands_twice():
-    names = [(row.paper, row.at) for row in ROWS]
-    assert len(set(names)) == len(names)
+def test_no_statement_has_two_rows():
+    labels = [(row.paper, row.at) for row in ROWS]
+    assert len(set(labels)) == len(labels)
     assert {row.paper for row in ROWS} == set(KEYS)
 
 
 @pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("paper", PAPERS, ids=papers.ORDER)
-def test_what_a_row_names_is_there_and_what_has_no_public_door_has_a_reason(paper):
+def test_names_commands_and_tests_of_a_row_exist_and_a_row_without_a_public_name_has_a_reason(
+    paper,
+):
     for row in paper.rows:
         for name in row.python:
-            assert hasattr(gc, name) or _imported(name) is not None, row
+            assert hasattr(gc, name) or _import(name) is not None, row
         assert set(row.session) <= set(METHODS), row
         for text in row.command:
             _check_command(shlex.split(text))
@@ -52,17 +56,18 @@ def test_what_a_row_names_is_there_and_what_has_no_public_door_has_a_reason(pape
         assert row.test or not row.python, row
 
 
-def _imported(name):
-    """A module below graphcuts_dp or in scripts, or a name in one."""
-    place = name if name.startswith("scripts.") else f"graphcuts_dp.{name}"
+def _import(name: str) -> Any:
+    """Return a module of the package or of scripts, or an object that such a module defines."""
+    path = name if name.startswith("scripts.") else f"graphcuts_dp.{name}"
     try:
-        return importlib.import_module(place)
+        return importlib.import_module(path)
     except ModuleNotFoundError:
-        module, _, last = place.rpartition(".")
-        return getattr(importlib.import_module(module), last)
+        module, _, attribute = path.rpartition(".")
+        return getattr(importlib.import_module(module), attribute)
 
 
-def _check_command(words):
+def _check_command(words: list[str]) -> None:
+    """Check that a command line names a command, its options, and values that these take."""
     first = words.pop(0)
     command = main.loaded_command(first)
     while words and hasattr(command, "commands"):
@@ -72,28 +77,27 @@ def _check_command(words):
     while words:
         word = words.pop(0)
         if not word.startswith("-"):
-            assert {"audit": find_audits, "figures": lambda names: find_figure(names[0])}[first](
-                [word]
-            )
+            assert find_audits([word]) if first == "audit" else find_figure(word)
             continue
         assert word in options, word
         takes_value = word in {
             f"--{about.key}" for about in command.known if about.kind is not bool
         }
         if takes_value and words and not words[0].startswith("-"):
-            about = next(each for each in command.known if f"--{each.key}" == word)
+            about = next(option for option in command.known if f"--{option.key}" == word)
             about.check(about.read(words.pop(0)))
 
 
-def _check_test(test):
+def _check_test(test: str) -> None:
+    """Check that "file::test", or "file" with any test, exists."""
     path, _, name = test.partition("::")
     functions = functions_of(ROOT / "tests" / path)
-    assert any(found.startswith("test_") for found in functions), test
+    assert any(function.startswith("test_") for function in functions), test
     assert not name or name in functions, test
 
 
 @functools.cache
-def functions_of(path):
+def functions_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
@@ -110,20 +114,20 @@ LABEL = re.compile(
 )
 
 
-def labels_of(text):
-    """(paper, statement) of each label in a docstring's "Source:"."""
+def labels_of(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (paper, statement) for each label after "Source:" in a docstring."""
     for source in re.findall(r"Sources?: (.*?)(?:\n\s*\n|\Z)", text, re.DOTALL):
         flat = " ".join(source.split())
         parts = re.split(rf"\b({'|'.join(map(re.escape, KEYS))})", flat)
         for paper, after in zip(parts[1::2], parts[2::2], strict=True):
             for word, numbers in LABEL.findall(after.partition(";")[0]):
                 kind = "Algorithm" if word.startswith("Alg") else word.rstrip("s")
-                for number in _each(numbers):
+                for number in _numbers_of(numbers):
                     yield paper, f"{kind} {number}"
 
 
-def _each(numbers):
-    """The numbers of "5.3 to 5.7", "1 and 2"."""
+def _numbers_of(numbers: str) -> Iterator[str]:
+    """Yield each number of "1 and 2", or of a range such as "5.3 to 5.7"."""
     for part in re.split(r", | and ", numbers.rstrip(".")):
         first, _, last = part.partition(" to ")
         if not last:
@@ -134,7 +138,8 @@ def _each(numbers):
             yield f"{head}.{number}"
 
 
-def docstrings():
+def docstrings_with_sources() -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each docstring that names a source."""
     folders = ("graphcuts_dp", "scripts", "tests/audits")
     for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -144,7 +149,7 @@ def docstrings():
                     yield str(path.relative_to(ROOT)), text
 
 
-def test_labels_are_read():
+def test_labels_are_read_from_lists_and_ranges_of_numbers():
     text = "Source: GRU12 Alg. 3 and Theorem 7.3; DR14, Theorems 5.3 to 5.5; JT12, equation (5)."
     assert list(labels_of(text)) == [
         ("GRU12", "Algorithm 3"),
@@ -156,7 +161,9 @@ def test_labels_are_read():
 
 @pytest.mark.thorough
 def test_every_label_of_a_docstring_has_a_row():
-    known = {(row.paper, row.at) for row in ROWS}
-    found = [(path, label) for path, text in docstrings() for label in labels_of(text)]
-    assert len(found) > 80
-    assert [pair for pair in found if pair[1] not in known] == []
+    rows = {(row.paper, row.at) for row in ROWS}
+    labels = [
+        (path, label) for path, text in docstrings_with_sources() for label in labels_of(text)
+    ]
+    assert len(labels) > 80
+    assert [(path, label) for path, label in labels if label not in rows] == []
