@@ -68,9 +68,9 @@ def test_a_former_privacy_unit_gives_the_new_one(word):
 def test_a_former_mechanism_gives_the_new_one(word):
     now = VALUES["mechanism"][word]
     assert now in MECHANISM_OPTIONS
-    with pytest.raises(ParameterError) as caught:
+    with pytest.raises(ParameterError) as error:
         gc.release_graph(CLUB, epsilon=1.0, mechanism=word)
-    assert str(caught.value) == f"mechanism={word!r} is now called {now!r}"
+    assert str(error.value) == f"mechanism={word!r} is now called {now!r}"
 
 
 @pytest.mark.parametrize("kind", ["edge", "row", "user", "vertex"])

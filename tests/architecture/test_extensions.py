@@ -84,10 +84,10 @@ def test_a_construction_of_your_own():
 
 def test_a_fit_of_your_own():
     clipped = FitMethod(example(FitMethod, Fit=Fit, silent=silent)["clipped"])
-    made = gc.release_graph(small_graph(), epsilon=3.0, fit=clipped, seed=1)
-    assert made.fit.method == "clipped"
-    assert made.certificate.upper <= noise_cut_bound(
-        made.noisy.distribution, (8, 8), symmetric=True
+    release = gc.release_graph(small_graph(), epsilon=3.0, fit=clipped, seed=1)
+    assert release.fit.method == "clipped"
+    assert release.certificate.upper <= noise_cut_bound(
+        release.noisy.distribution, (8, 8), symmetric=True
     )
     with pytest.raises(ParameterError, match="an oracle can be chosen"):
         gc.release_graph(small_graph(), epsilon=3.0, fit=gc.FitOptions(clipped, oracle="spectral"))

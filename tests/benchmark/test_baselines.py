@@ -98,6 +98,6 @@ def test_what_is_refused(make):
         assert make(hidden, epsilon=1.0, seed=0).matrix.shape == (2, 2)
     else:
         cases.append((hidden, 1.0, "public bound"))
-    for graph, epsilon, words in cases:
-        with pytest.raises((GraphError, ParameterError), match=words):
+    for graph, epsilon, message in cases:
+        with pytest.raises((GraphError, ParameterError), match=message):
             make(graph, epsilon=epsilon)

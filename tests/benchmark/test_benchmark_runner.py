@@ -286,9 +286,9 @@ def test_what_cannot_enter_is_refused_in_one_line(spec, message, methods):
     files = {"broken": "1 / 0\n", "needy": "import not_there\n", "unmade": unmade}
     for name, text in files.items():
         (methods / f"{name}.py").write_text(text)
-    with pytest.raises(ParameterError, match=message) as problem:
+    with pytest.raises(ParameterError, match=message) as error:
         load_contender(spec, methods)
-    assert "\n" not in str(problem.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_plain_function_claims_what_it_is_given():

@@ -299,8 +299,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_cut_is_refused_in_one_line(name):
-    graph, terminals, options, error, words = REFUSED[name]
-    with pytest.raises(error, match=words) as told:
+    graph, terminals, options, error, message = REFUSED[name]
+    with pytest.raises(error, match=message) as told:
         least_cut(graph, *terminals, **{"epsilon": 1.0, **options})
     assert "\n" not in str(told.value)
 

@@ -124,13 +124,13 @@ def test_what_was_agreed_must_be_the_same_when_it_is_resumed(path, monkeypatch):
     longer = Metric(GRID.lengths.tocoo().row, GRID.lengths.tocoo().col, np.full(98, 2), vertices=30)
     moved, there = Locations(GRID, np.roll(PEOPLE.counts, 1)), Locations(longer, PEOPLE.counts)
     other_mechanism = "belongs to a mechanism with other parameters"
-    for error, words, changed in [
+    for error, message, changed in [
         (ParameterError, r"with epsilon=2\.0", {"epsilon": 3.0}),
         (ParameterError, "with seed=None", {"seed": 1}),
         (LedgerError, "other private data", TERMS | {"people": moved}),
         (LedgerError, other_mechanism, TERMS | {"metric": longer, "people": there}),
     ]:
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=message):
             resume(path, **changed)
     monkeypatch.setattr(learner, "_PURE_POWER", 0.5)  # noise that another version would choose
     with pytest.raises(LedgerError, match=other_mechanism):

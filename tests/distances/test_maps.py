@@ -167,10 +167,10 @@ def test_only_the_number_of_people_is_told():
 def test_bad_files_are_refused_without_quoting_them(tmp_path, text, message):
     path = tmp_path / "people.csv"
     path.write_text(text)
-    with pytest.raises(FileFormatError, match=message) as told:
+    with pytest.raises(FileFormatError, match=message) as error:
         Locations.read(TREE, path)
-    assert "secret" not in str(told.value)
-    assert "\n" not in str(told.value)
+    assert "secret" not in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_values_are_averages_of_distances():

@@ -122,16 +122,16 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("ending", [*ENDINGS, "in memory"])
-@pytest.mark.parametrize(("columns", "options", "words"), REFUSED)
-def test_what_is_no_edge_is_refused_in_one_line(tmp_path, ending, columns, options, words):
+@pytest.mark.parametrize(("columns", "options", "message"), REFUSED)
+def test_what_is_no_edge_is_refused_in_one_line(tmp_path, ending, columns, options, message):
     read, source = make_flat, pa.table(columns)
     if ending in ENDINGS:
         read, source = read_flat, save(tmp_path / f"x{ending}", columns)
-    with pytest.raises(GraphCutsError, match=words) as caught:
+    with pytest.raises(GraphCutsError, match=message) as error:
         read(source, **options)
-    assert "\n" not in str(caught.value)
-    assert "zoe" not in str(caught.value)
-    assert ending not in ENDINGS or str(source) in str(caught.value)
+    assert "\n" not in str(error.value)
+    assert "zoe" not in str(error.value)
+    assert ending not in ENDINGS or str(source) in str(error.value)
 
 
 @pytest.mark.parametrize("ending", [*ENDINGS, ".parquet.gz", ".arrow.gz"])
@@ -215,8 +215,8 @@ def test_integers_of_any_width_are_their_decimal_text():
             "target": pa.array(tens, pa.decimal128(38, -1)),
         }
     )
-    found = gc.Graph.of(decimals, vertices=["1", "20", "30"])
-    assert edges(found) == {("1", "20"): 1, ("20", "30"): 1}
+    graph = gc.Graph.of(decimals, vertices=["1", "20", "30"])
+    assert edges(graph) == {("1", "20"): 1, ("20", "30"): 1}
 
 
 def test_a_pipe_can_be_parquet():
@@ -232,8 +232,8 @@ def test_a_pipe_can_be_parquet():
 def test_integers_that_need_more_bits_in_one_column_than_in_the_other():
     """Their smallest does not fit into the type of the first column; an error would quote it."""
     first, second = [-(2**31) + 1, -(2**31) + 2], [-(2**31) - 2] * 2
-    found = gc.Graph.of(pa.table({"source": first, "target": second}))
-    assert edges(found) == {(second[0], label): 1 for label in first}
+    graph = gc.Graph.of(pa.table({"source": first, "target": second}))
+    assert edges(graph) == {(second[0], label): 1 for label in first}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "uint64"])

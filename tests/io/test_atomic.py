@@ -142,29 +142,29 @@ def test_one_file_under_two_names_is_refused(tmp_path):
 def test_where_nothing_can_be_written(tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(0o500)
-    for path, words in (
+    for path, message in (
         (tmp_path / "no" / "a.txt", "does not exist"),
         (tmp_path, "is a folder"),
         ("/dev/null", "not a regular file"),
         ("a\0b", "not a valid file name"),
         *([(closed / "a.txt", "no permission")] if os.geteuid() else []),
     ):
-        with pytest.raises(FileFormatError, match=words):
+        with pytest.raises(FileFormatError, match=message):
             check_writable(path, force=True)
 
 
 @ALONE_OR_NOT
 def test_a_problem_names_the_file_that_the_user_named(tmp_path, names):
-    with pytest.raises(FileFormatError, match="disk is full") as caught:
+    with pytest.raises(FileFormatError, match="disk is full") as error:
         write(tmp_path, "new", names=names, last=lambda: failing(errno.ENOSPC))
-    assert f"cannot write {tmp_path / 'a.txt'}" in str(caught.value)
+    assert f"cannot write {tmp_path / 'a.txt'}" in str(error.value)
     with (
-        pytest.raises(FileFormatError, match="disk is full") as caught,
+        pytest.raises(FileFormatError, match="disk is full") as error,
         atomic_set([tmp_path / name for name in NAMES]) as (_, receipt),
         atomic_write(receipt),
     ):
         failing(errno.ENOSPC)
-    assert f"cannot write {tmp_path / 'a.txt.json'}:" in str(caught.value)
+    assert f"cannot write {tmp_path / 'a.txt.json'}:" in str(error.value)
     assert not list(tmp_path.iterdir())
 
 
@@ -203,10 +203,10 @@ def test_what_cannot_be_put_back_is_kept_and_named(tmp_path, monkeypatch):
         monkeypatch.setattr(os, "rename", never_back)
         monkeypatch.setattr(atomic, "_publish", lambda *_, **__: failing(errno.EIO))
 
-    with pytest.raises(FileFormatError, match="the older files and the new") as caught:
+    with pytest.raises(FileFormatError, match="the older files and the new") as error:
         write(tmp_path, "new", force=True, last=dead_disk)
     (hidden,) = tmp_path.iterdir()
-    assert str(hidden) in str(caught.value)
+    assert str(hidden) in str(error.value)
     assert [contents(hidden / each) for each in ("old", "new")] == [written("old"), written("new")]
 
 

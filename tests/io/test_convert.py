@@ -156,11 +156,11 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_graph_is_refused_in_one_line(case):
-    source, options, words = REFUSED[case]
-    with pytest.raises((GraphError, ParameterError), match=words) as caught:
+    source, options, message = REFUSED[case]
+    with pytest.raises((GraphError, ParameterError), match=message) as error:
         make_flat(source, **options)
-    assert "XsecretX" not in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert "XsecretX" not in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_records_are_read_as_the_message_advises():
@@ -214,9 +214,9 @@ def test_entries_of_a_sparse_matrix_that_stand_twice_add_up_as_in_scipy():
         == Graph([0, 1], [1, 2], [3, 4], vertices=3)
     )
     assert len(twice.data) == 3  # it is not written to
-    made = gc.Graph.of(twice)
-    made.to_scipy().data[:] = 9  # a copy
-    assert made.adjacency.max() == 4
+    graph = gc.Graph.of(twice)
+    graph.to_scipy().data[:] = 9  # a copy
+    assert graph.adjacency.max() == 4
 
 
 def test_sums_of_a_matrix_are_refused_unless_each_edge_stands_there_once():

@@ -113,10 +113,10 @@ def graphml(graph, *, head="", keys=""):
 
 @pytest.mark.parametrize("name", GRAPHML)
 def test_what_networkx_reads_for_something_else_is_refused(name, put):
-    head, graph, words = GRAPHML[name]
+    head, graph, message = GRAPHML[name]
     path = put("x.graphml", graphml(graph, head=head))
     assert as_networkx_reads(path) is not None
-    with pytest.raises(FileFormatError, match=words):
+    with pytest.raises(FileFormatError, match=message):
         read_graph(path)
 
 
@@ -127,9 +127,9 @@ def test_no_value_is_quoted_as_networkx_does(put, kind):
     path = put("x.graphml", graphml(NODE + edge, keys=key))
     with pytest.raises(ValueError, match="secret"):
         nx.read_graphml(path)
-    with pytest.raises(FileFormatError, match="line 2: the weight is not a number") as caught:
+    with pytest.raises(FileFormatError, match="line 2: the weight is not a number") as error:
         read_graph(path)
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(error.value)
 
 
 # ------------------------------------------------------------------ attributes of edges
@@ -197,10 +197,10 @@ UNCLEAR = [
 ]
 
 
-@pytest.mark.parametrize(("kinds", "options", "words", "advised"), UNCLEAR)
-def test_an_unclear_weight_is_refused_with_advice_that_works(put, kinds, options, words, advised):
+@pytest.mark.parametrize(("kinds", "options", "message", "advised"), UNCLEAR)
+def test_an_unclear_weight_is_refused_with_advice_that_works(put, kinds, options, message, advised):
     path = put("x.graphml", attributed(**kinds))
-    with pytest.raises(FileFormatError, match=words):
+    with pytest.raises(FileFormatError, match=message):
         read_graph(path, **options)
     assert read_graph(path, **advised).n == 2
 

@@ -139,9 +139,9 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "options", "words"), CHOICES)
-def test_what_does_not_fit_the_rows_is_refused(put, text, options, words):
-    with pytest.raises((FileFormatError, ParameterError), match=words):
+@pytest.mark.parametrize(("text", "options", "message"), CHOICES)
+def test_what_does_not_fit_the_rows_is_refused(put, text, options, message):
+    with pytest.raises((FileFormatError, ParameterError), match=message):
         read_flat(put("x.csv" if "source" in text else "x.edges", text), **options)
 
 
@@ -195,20 +195,20 @@ OUTSIDE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "vertices", "words"), OUTSIDE)
-def test_vertices_that_do_not_fit_are_refused(put, text, vertices, words):
-    with pytest.raises((FileFormatError, GraphError), match=words) as caught:
+@pytest.mark.parametrize(("text", "vertices", "message"), OUTSIDE)
+def test_vertices_that_do_not_fit_are_refused(put, text, vertices, message):
+    with pytest.raises((FileFormatError, GraphError), match=message) as error:
         read_graph(put("x.edges", text), vertices=vertices)
-    assert SECRET not in str(caught.value)
+    assert SECRET not in str(error.value)
 
 
 def test_bad_files_of_vertices(put):
-    for content, words in (
+    for content, message in (
         ("a\n\nb\n", "line 2: the label is empty"),
         (b"\xff\n", "UTF-8"),
         ("\n", "at least one vertex"),
     ):
-        with pytest.raises((FileFormatError, GraphError), match=words):
+        with pytest.raises((FileFormatError, GraphError), match=message):
             read_vertices(put("v.txt", content))
     for name, content in (("v.csv", "zone;district\na;x\n"), ("v.tsv", "a\tx\n")):
         with pytest.raises(FileFormatError, match="this is a table; vertices stand in a file with"):
@@ -385,12 +385,12 @@ WRONG = [
 def test_what_is_wrong_is_told_in_one_line_that_quotes_no_row(put, name, content, told):
     first = str(content).split("\n")[0].split()
     weight = 2 if name == "x.edges" and len(first) == 3 and first[0] != "#" else None
-    words = rf"line {told}\b" if isinstance(told, int) else told
-    with pytest.raises(FileFormatError, match=words) as caught:
+    message = rf"line {told}\b" if isinstance(told, int) else told
+    with pytest.raises(FileFormatError, match=message) as error:
         gc.read_graph(put(name, content), columns=gc.Columns(weight=weight))
-    assert SECRET not in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert SECRET not in str(error.value)
+    assert "\n" not in str(error.value)
+    assert error.value.__suppress_context__ or error.value.__context__ is None
 
 
 def test_bad_indices_are_refused(tmp_path):
@@ -493,8 +493,8 @@ def test_damage_beside_it_is_told(tmp_path, put, text):
         (tmp_path / "x.csv.schema.json").mkdir()
     else:
         put("x.csv.schema.json", text)
-    words = r"cannot read x\.csv\.schema" if text is None else r"x\.csv\.schema\.json .* damaged"
-    with pytest.raises(FileFormatError, match=words):
+    message = r"cannot read x\.csv\.schema" if text is None else r"x\.csv\.schema\.json .* damaged"
+    with pytest.raises(FileFormatError, match=message):
         read_graph(tmp_path / "x.csv")
 
 
@@ -516,7 +516,7 @@ def test_paths_that_cannot_be_read(tmp_path, put):
     (tmp_path / "null.edges").symlink_to("/dev/null")
     locked = put("x.edges", "1 2\n")
     locked.chmod(0)
-    for path, words in (
+    for path, message in (
         (tmp_path / "no.edges", "does not exist"),
         (tmp_path / "folder.edges", "is a folder"),
         ("a\0b.edges", "not a valid file name"),
@@ -524,9 +524,9 @@ def test_paths_that_cannot_be_read(tmp_path, put):
         (tmp_path / "null.edges", "is a device, not a file"),
         *([(locked, "no permission")] if os.geteuid() else []),
     ):
-        with pytest.raises(FileFormatError, match=words) as caught:
+        with pytest.raises(FileFormatError, match=message) as error:
             read_graph(path)
-        assert str(caught.value).count(str(path)) == 1
+        assert str(error.value).count(str(path)) == 1
 
 
 def test_a_pipe_without_a_writer_is_refused_and_one_with_a_writer_is_read(tmp_path):

@@ -116,9 +116,9 @@ def test_small_files_that_unpack_to_far_too_much_are_refused(ending, tmp_path):
         with gzip.open(path, "wb") as stream:
             for _ in range(70):
                 stream.write(b"1 2\n" * (1 << 18))
-    with pytest.raises(GraphCutsError, match="unpacks to more than 64 MiB") as caught:
+    with pytest.raises(GraphCutsError, match="unpacks to more than 64 MiB") as error:
         read_graph(path)
-    assert str(path) in str(caught.value)
+    assert str(path) in str(error.value)
 
 
 def test_packed_files_of_several_members_are_read(tmp_path):

@@ -272,10 +272,10 @@ def test_rows_of_vertices_among_edges_are_refused_with_what_to_do(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [("x.xlsx", "save it as CSV"), ("x.ods", "read_excel"), ("x.sqlite", "read_sql")],
 )
-def test_what_is_no_graph_file_is_refused_with_what_to_do(tmp_path, name, told):
+def test_what_is_no_graph_file_is_refused_with_what_to_do(tmp_path, name, message):
     (tmp_path / name).write_bytes(b"PK")
-    with pytest.raises(FileFormatError, match=told):
+    with pytest.raises(FileFormatError, match=message):
         read_graph(tmp_path / name)

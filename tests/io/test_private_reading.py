@@ -140,9 +140,9 @@ def test_vertex_sets_of_any_size_are_refused_in_words(size):
 def test_one_name_in_two_unicode_spellings_is_refused_without_quoting_it(put):
     spellings = [unicodedata.normalize(form, "zoë") for form in ("NFC", "NFD")]
     path = put("x.csv", "source,target\n" + "".join(f"{name},b\n" for name in spellings))
-    with pytest.raises(FileFormatError, match=r"two Unicode spellings.*NFC") as caught:
+    with pytest.raises(FileFormatError, match=r"two Unicode spellings.*NFC") as error:
         gc.read_graph(path)
-    assert "zo" not in str(caught.value)
+    assert "zo" not in str(error.value)
     with pytest.raises(GraphError, match="two Unicode spellings"):
         gc.VertexSet(spellings)
     assert gc.VertexSet(["zoë", "zoé", "zoe"])

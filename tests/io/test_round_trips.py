@@ -84,11 +84,11 @@ UNWRITABLE = [
 
 
 @pytest.mark.parametrize(
-    ("ending", "label", "words"),
-    [(end, label, words) for ends, some, words in UNWRITABLE for end in ends for label in some],
+    ("ending", "label", "message"),
+    [(end, label, message) for ends, some, message in UNWRITABLE for end in ends for label in some],
 )
-def test_labels_that_a_format_cannot_hold_are_refused(tmp_path, ending, label, words):
-    with pytest.raises(FileFormatError, match=words):
+def test_labels_that_a_format_cannot_hold_are_refused(tmp_path, ending, label, message):
+    with pytest.raises(FileFormatError, match=message):
         Graph([0], [1], vertices=[label, "1"]).write(tmp_path / f"x{ending}")
     assert list(tmp_path.iterdir()) == []
 

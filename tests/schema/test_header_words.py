@@ -145,28 +145,28 @@ def test_what_is_not_clear_is_refused_and_the_advice_is_read(tmp_path, header, e
     expected = [tuple(row[place] for place in ends)]
     # A table in memory.
     frame = pd.DataFrame([row], columns=names)
-    with pytest.raises(GraphError) as caught:
+    with pytest.raises(GraphError) as error:
         gc.DirectedGraph.of(frame, weighted=False)
-    columns = gc.Columns(**advised(str(caught.value)))
+    columns = gc.Columns(**advised(str(error.value)))
     assert arcs(gc.DirectedGraph.of(frame, columns=columns, weighted=False)) == expected
     # A file.
     file = tmp_path / "x.csv"
     file.write_text(f"{header}\n{','.join(row)}\n", encoding="utf-8")
-    with pytest.raises(FileFormatError) as caught:
+    with pytest.raises(FileFormatError) as error:
         gc.Graph.read(file, weighted=False)
-    told = str(caught.value)
-    assert "\n" not in told
-    assert not any(f"'{name}'" in told for name in ("x", "x y", "Name"))
-    header_too = {"header": True} if "header=True" in told else {}
-    columns = gc.Columns(**advised(told), **header_too)
+    message = str(error.value)
+    assert "\n" not in message
+    assert not any(f"'{name}'" in message for name in ("x", "x y", "Name"))
+    header_too = {"header": True} if "header=True" in message else {}
+    columns = gc.Columns(**advised(message), **header_too)
     graph = gc.DirectedGraph.read(file, columns=columns, weighted=False)
     assert arcs(graph) == expected
     # The command line, where places are counted from 1.
-    with pytest.raises(FileFormatError) as caught:
+    with pytest.raises(FileFormatError) as error:
         Reading(ignore_weights=True).read(str(file))
-    told = str(caught.value)
-    typed = re.findall(r"--columns ((?:source|target)=[\w-]+)", told)[:2]
-    typed += re.findall(r"--columns (header=yes)", told)
+    message = str(error.value)
+    typed = re.findall(r"--columns ((?:source|target)=[\w-]+)", message)[:2]
+    typed += re.findall(r"--columns (header=yes)", message)
     typed = ",".join(typed)
     graph = Reading(
         columns=read_options(typed, gc.Columns), ignore_weights=True, kind="directed"

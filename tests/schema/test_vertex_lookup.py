@@ -48,22 +48,22 @@ FAR = [60, -4, 2**63 - 1, 2**80, "v60", "01", "59", np.uint64(2**64 - 1)]
 def test_what_is_no_label_is_named_wherever_it_stands(vertices, label):
     known = [vertices.labels[i] for i in (7, 0, 59)]
     for subset in ([label, *known], [*known, label, None], (x for x in (*known, label))):
-        with pytest.raises(QueryError) as caught:
+        with pytest.raises(QueryError) as error:
             vertices.mask(subset)
-        assert str(caught.value) == (
+        assert str(error.value) == (
             f"unknown vertex {label!r}; the public vertex set has 60 vertices"
         )
 
 
 @pytest.mark.parametrize(
-    ("labels", "words"),
+    ("labels", "message"),
     [
         ([1, "1"], 'one text, such as 1 and "1"'),
         ([10**5000, "a"], "thousands of digits; make it a"),
     ],
 )
-def test_labels_are_distinct_as_text(labels, words):
-    with pytest.raises(GraphError, match=words):
+def test_labels_are_distinct_as_text(labels, message):
+    with pytest.raises(GraphError, match=message):
         VertexSet(labels)
     assert len(VertexSet([1, "01", "+1", "-1", "1.0"])) == 5
     assert len(VertexSet(["a", "1" + "0" * 5000])) == 2  # as advised
