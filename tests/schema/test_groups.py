@@ -69,9 +69,9 @@ def test_an_order_is_kept_within_enclosing_groups():
 
 def test_vertices_without_a_group_go_to_the_rest():
     towns = ["waco", None, "fresno", "", float("nan")]
-    made = gc.Groups(GRAPH.vertices, {"state": STATES, "town": towns}, default_group="other")
-    assert made.labels("town") == ("CA/other", "fresno", "TX/other", "waco")
-    assert made.codes("town").tolist() == [3, 2, 1, 0, 2]
+    groups = gc.Groups(GRAPH.vertices, {"state": STATES, "town": towns}, default_group="other")
+    assert groups.labels("town") == ("CA/other", "fresno", "TX/other", "waco")
+    assert groups.codes("town").tolist() == [3, 2, 1, 0, 2]
     gaps = {"state": ["TX", None, "CA", "CA", None], "town": ["waco", None, *["fresno"] * 2, ""]}
     both = gc.Groups(GRAPH.vertices, gaps, default_group="other", order={"state": ["TX", "CA"]})
     assert both.labels("state") == ("TX", "CA", "other")
@@ -117,10 +117,10 @@ NO_GROUPS = [
 ]
 
 
-@pytest.mark.parametrize(("levels", "options", "told"), NO_GROUPS)
-def test_groups_and_trees_that_are_none_are_refused(levels, options, told):
+@pytest.mark.parametrize(("levels", "options", "message"), NO_GROUPS)
+def test_groups_and_trees_that_are_none_are_refused(levels, options, message):
     make = gc.GroupTree if len(levels) > 1 else partial(gc.Groups, GRAPH.vertices)
-    with pytest.raises(GraphError, match=told):
+    with pytest.raises(GraphError, match=message):
         make(*levels, **options)
 
 
@@ -295,11 +295,11 @@ NO_VERTICES = [
 ]
 
 
-@pytest.mark.parametrize(("source", "options", "told"), NO_VERTICES)
-def test_a_table_that_does_not_tell_its_vertices_is_refused(source, options, told):
-    with pytest.raises(GraphError, match=told) as caught:
+@pytest.mark.parametrize(("source", "options", "message"), NO_VERTICES)
+def test_a_table_that_does_not_tell_its_vertices_is_refused(source, options, message):
+    with pytest.raises(GraphError, match=message) as error:
         gc.Groups.of(source, GRAPH, **options)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)
 
 
 def test_the_advice_about_vertices_of_a_table_works():
@@ -357,11 +357,11 @@ OF_NOTHING = [
 ]
 
 
-@pytest.mark.parametrize(("source", "graph", "options", "told"), OF_NOTHING)
-def test_what_makes_no_groups_is_refused(source, graph, options, told):
-    with pytest.raises(GraphCutsError, match=told) as caught:
+@pytest.mark.parametrize(("source", "graph", "options", "message"), OF_NOTHING)
+def test_what_makes_no_groups_is_refused(source, graph, options, message):
+    with pytest.raises(GraphCutsError, match=message) as error:
         gc.Groups.of(source, graph, **options)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)
 
 
 # ------------------------------------------------------------------ files
@@ -424,16 +424,16 @@ def test_lists_have_no_header(tmp_path):
     (tmp_path / "staff.txt").write_text("ann 1\nbob,2\ncid\t2\ndot 10\neve 1\n")
     assert gc.Groups.read(tmp_path / "staff.txt", GRAPH).labels() == (1, 2, 10)
     (tmp_path / "staff.xlsx").write_bytes(b"x")
-    for name, told in (
+    for name, message in (
         ("staff.xlsx", r"\.csv, \.tsv"),
         ("none.csv", f"^{tmp_path}/none.csv does not exist"),
     ):
-        with pytest.raises(FileFormatError, match=told):
+        with pytest.raises(FileFormatError, match=message):
             gc.Groups.read(tmp_path / name, GRAPH)
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "told"),
+    ("text", "options", "message"),
     [
         ("", {}, "empty"),
         ("name,a\nann,A\n", {}, "no group"),
@@ -455,13 +455,13 @@ def test_lists_have_no_header(tmp_path):
         ("name;a,b\nann;A,B\n", {}, "delimiter="),
     ],
 )
-def test_tables_that_say_no_groups_are_refused(tmp_path, text, options, told):
+def test_tables_that_say_no_groups_are_refused(tmp_path, text, options, message):
     file = tmp_path / "staff.csv"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(GraphCutsError, match=told) as caught:
+    with pytest.raises(GraphCutsError, match=message) as error:
         gc.Groups.read(file, GRAPH, **options)
-    assert str(caught.value).startswith(str(file)) == isinstance(caught.value, FileFormatError)
-    assert "\n" not in str(caught.value)
+    assert str(error.value).startswith(str(file)) == isinstance(error.value, FileFormatError)
+    assert "\n" not in str(error.value)
 
 
 CELLS = st.sampled_from([*NAMES, "zoe", "A", "B", "1", "", '"A"', "é", "name", "\t", "#", "x;y"])
