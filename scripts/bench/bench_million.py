@@ -46,7 +46,7 @@ IN_ENGINE = [
 
 def write(folder, n, degree, queries):
     """Write the edges, the groups, and the queries."""
-    graph, codes = grouped_graph(n, degree, 20, 0, k=GROUPS)
+    graph, codes = grouped_graph(n, degree, 20, 0, groups=GROUPS)
     edges = {"source": graph.rows, "target": graph.columns, "weight": graph.weights}
     pq.write_table(pa.table(edges), folder / "calls.parquet")
     rng = np.random.default_rng(9)

@@ -29,9 +29,10 @@ from graphcuts_dp.synth.partitions import KINDS, FoundParts, Partitioning, worth
 from scripts.bench.baseline_graphs import corrected_blocks, planted
 from scripts.bench.harness import Table, run
 
-SEEDS, QUICK_SEEDS = 5, 1
-RUNS, QUICK_RUNS = 200, 4
-ASKED: Mapping[str, tuple[str, dict[str, Any]]] = {
+SEEDS, QUICK_SEEDS = 5, 1  # of the first table
+RUNS, QUICK_RUNS = 200, 4  # of the second table
+# Kind and options of each partition; None stands for a tenth of the vertices.
+PARTITIONS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "max-cut": ("max-cut", {}),
     "sparsest, a tenth": ("sparsest", {"smallest": None}),
     "balanced, 2": ("balanced", {}),
@@ -47,12 +48,12 @@ COVERED: Mapping[str, Callable[[], gc.Graph]] = {
 }
 
 
-def of_networkx(network: nx.Graph) -> gc.Graph:
+def from_networkx(network: nx.Graph) -> gc.Graph:
     """Return the edges of a network on the vertices 0 to n - 1."""
     return gc.Graph(*np.array(sorted(network.edges())).T, vertices=len(network))
 
 
-def busiest(count: int) -> gc.Graph:
+def busiest_airports(count: int) -> gc.Graph:
     """Return the airports of the world with most routes."""
     matrix = gc.datasets.load("air-routes", weighted=False).adjacency
     rows = np.sort(np.argsort(-matrix.sum(axis=1), kind="stable")[:count])
@@ -62,37 +63,37 @@ def busiest(count: int) -> gc.Graph:
 GRAPHS: Mapping[str, Callable[[], gc.Graph]] = {
     "planted 300, 4 blocks, .5/.05": lambda: planted(300, 4, 0.5, 0.05),
     "uneven blocks 400": lambda: corrected_blocks(400, [3.0, 2.0, 1.0], 0.3, 0.04),
-    "geometric 300": lambda: of_networkx(nx.random_geometric_graph(300, 0.2, seed=1)),
-    "small world 300, 20": lambda: of_networkx(nx.watts_strogatz_graph(300, 20, 0.1, seed=1)),
-    "Barabasi-Albert 400, 10": lambda: of_networkx(nx.barabasi_albert_graph(400, 10, seed=1)),
-    "grid 15 x 20": lambda: of_networkx(
+    "geometric 300": lambda: from_networkx(nx.random_geometric_graph(300, 0.2, seed=1)),
+    "small world 300, 20": lambda: from_networkx(nx.watts_strogatz_graph(300, 20, 0.1, seed=1)),
+    "Barabasi-Albert 400, 10": lambda: from_networkx(nx.barabasi_albert_graph(400, 10, seed=1)),
+    "grid 15 x 20": lambda: from_networkx(
         nx.convert_node_labels_to_integers(nx.grid_2d_graph(15, 20))
     ),
-    "air routes, 400 busiest": lambda: busiest(400),
+    "air routes, 400 busiest": lambda: busiest_airports(400),
 }
 
 
-def wanted(graph: gc.Graph, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a partition; the least size of a side is a tenth of the vertices."""
+def request_of(graph: gc.Graph, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a partition of this graph."""
     return {
         key: max(1, graph.n // 10) if value is None else value for key, value in options.items()
     }
 
 
-def released(graph: gc.Graph, epsilon: float, seed: int) -> Any:
+def quiet_release(graph: gc.Graph, epsilon: float, seed: int) -> Any:
     """Return a release with a seed, without a warning about its accuracy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return gc.release_graph(graph, epsilon=epsilon, seed=seed)
 
 
-def valued(kind: str, weights: Any, parts: Any, resolution: float) -> float:
+def value_of(kind: str, weights: Any, parts: Any, resolution: float) -> float:
     """Return the value of a partition by its definition."""
     options = Partitioning(resolution=resolution if kind == "clusters" else None)
     return worth(kind, weights, parts, options)
 
 
-def quality(quick: bool) -> None:
+def print_values(quick: bool) -> None:
     """Print the first table."""
     table = Table(
         "graph:<31 kind:<19 epsilon:<8 true:>6.3f release:>9.3f worst:>9.3f noisy:>9.3f "
@@ -104,37 +105,41 @@ def quality(quick: bool) -> None:
         mean = float(truth.mean()) * graph.n / (graph.n - 1)
         releases = {
             epsilon: [
-                released(graph, epsilon, seed) for seed in range(QUICK_SEEDS if quick else SEEDS)
+                quiet_release(graph, epsilon, seed)
+                for seed in range(QUICK_SEEDS if quick else SEEDS)
             ]
             for epsilon in (1.0, 3.0)
         }
-        for label, (kind, options) in ASKED.items():
-            request = wanted(graph, options)
+        for label, (kind, options) in PARTITIONS.items():
+            request = request_of(graph, options)
             resolution = mean if kind == "clusters" else None
             true_options = replace(Partitioning(**request), resolution=resolution)
             search, largest = KINDS[kind].search, KINDS[kind].largest
-            true = valued(kind, truth, search(truth, true_options), mean)
+            true = value_of(kind, truth, search(truth, true_options), mean)
             lines, best = [], true
             for epsilon, releases_of_epsilon in releases.items():
                 values = []
                 for release in releases_of_epsilon:
                     partition = release.partition(kind, **request)
                     noisy = np.asarray(release.noisy.estimate())
-                    raw = search(noisy, Partitioning(**request))
-                    half = (partition.interval[1] - partition.interval[0]) / 2
-                    mine = FoundParts(partition.codes, partition.tree)
-                    pair = [valued(kind, truth, parts, mean) for parts in (mine, raw)]
-                    values.append((*pair, half, partition.shortfall))
-                    best = max(best, *pair) if largest else min(best, *pair)
+                    noisy_parts = search(noisy, Partitioning(**request))
+                    half_width = (partition.interval[1] - partition.interval[0]) / 2
+                    partition_parts = FoundParts(partition.codes, partition.tree)
+                    values_in_truth = [
+                        value_of(kind, truth, parts, mean)
+                        for parts in (partition_parts, noisy_parts)
+                    ]
+                    values.append((*values_in_truth, half_width, partition.shortfall))
+                    best = max(best, *values_in_truth) if largest else min(best, *values_in_truth)
                 lines.append((epsilon, np.array(values)))
             for epsilon, values in lines:
-                middle = np.median(values, axis=0) / best
-                ends = (values.min(axis=0) if largest else values.max(axis=0)) / best
-                cells = true / best, middle[0], ends[0], middle[1], ends[1], middle[2], middle[3]
+                median = np.median(values, axis=0) / best
+                worst = (values.min(axis=0) if largest else values.max(axis=0)) / best
+                cells = true / best, median[0], worst[0], median[1], worst[1], median[2], median[3]
                 table.row(name, label, f"{epsilon:g}", *cells)
 
 
-def coverage(quick: bool) -> None:
+def print_coverage(quick: bool) -> None:
     """Print the second table."""
     runs = QUICK_RUNS if quick else RUNS
     print(f"\n{runs} releases each")
@@ -142,36 +147,36 @@ def coverage(quick: bool) -> None:
     for name, make in COVERED.items():
         graph = make()
         truth = graph.adjacency.toarray().astype(float)
-        known: dict[tuple[str, Partitioning], float] = {}  # by the search on the true graph
+        best_values: dict[tuple[str, Partitioning], float] = {}  # by the search on the true graph
         for epsilon in (1.0, 3.0):
-            missed = {label: [0, 0] for label in ASKED}
+            outside = {label: [0, 0] for label in PARTITIONS}
             for seed in range(runs):
-                release = released(graph, epsilon, 1000 + seed)
-                for label, (kind, options) in ASKED.items():
-                    partition = release.partition(kind, **wanted(graph, options))
-                    mine = FoundParts(partition.codes, partition.tree)
-                    value = worth(kind, truth, mine, partition.options)
+                release = quiet_release(graph, epsilon, 1000 + seed)
+                for label, (kind, options) in PARTITIONS.items():
+                    partition = release.partition(kind, **request_of(graph, options))
+                    partition_parts = FoundParts(partition.codes, partition.tree)
+                    value = worth(kind, truth, partition_parts, partition.options)
                     key = kind, partition.options
-                    if key not in known:
+                    if key not in best_values:
                         best_parts = KINDS[kind].search(truth, partition.options)
-                        known[key] = worth(kind, truth, best_parts, partition.options)
-                    other = known[key]
-                    best = max(value, other) if KINDS[kind].largest else min(value, other)
+                        best_values[key] = worth(kind, truth, best_parts, partition.options)
+                    best_value = best_values[key]
+                    best = max(value, best_value) if KINDS[kind].largest else min(value, best_value)
                     slack = 1e-9 * (1 + abs(value))
-                    for index, (value_of_kind, ends) in enumerate(
+                    for index, (value_of_kind, interval) in enumerate(
                         ((value, partition.interval), (best, partition.optimum))
                     ):
-                        missed[label][index] += (
-                            not ends[0] - slack <= value_of_kind <= ends[1] + slack
+                        outside[label][index] += (
+                            not interval[0] - slack <= value_of_kind <= interval[1] + slack
                         )
-            for label, counts in missed.items():
+            for label, counts in outside.items():
                 table.row(name, label, f"{epsilon:g}", *counts)
 
 
 def main(quick: bool) -> None:
     """Print both tables; --quick takes few releases."""
-    quality(quick)
-    coverage(quick)
+    print_values(quick)
+    print_coverage(quick)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ local search finds on the expected weights of the fit, over that of the best fix
 chosen on the other seeds if there are several. Kept: where the best share keeps more than half of
 the modularity of the communities, how many graphs keep at least .8 of that with the default. The
 mean and the largest regret are of means over the seeds, "draw" is the largest regret of a seed.
-The file of --save has one line of JSON for each run; a later call goes on where it ended, and one
-with --seconds 0 prints the table of what is there.
+The file of --save has one line of JSON for each run; a later call adds the missing runs, and one
+with --seconds 0 prints the table of the runs in the file.
 """
 
 import json
@@ -39,7 +39,8 @@ PARTS: dict[str, tuple[RegretGraph, ...] | tuple[KindGraph, ...]] = {
 EPSILONS = (1.0, 1.5, 2.5, 0.5, 0.3)
 SHARES = (0.0, 0.2, 0.35, 0.6, 0.95)
 DEFAULT = "default"
-_STARTS, _ROUNDS = 12, 60  # of the search for the worst cut
+# Of the search for the worst cut: start vectors, and the most steps from each.
+_STARTS, _ROUNDS = 12, 60
 
 
 def worst_cut(difference: Any) -> float:
@@ -80,13 +81,20 @@ def modularity(matrix: Any, labels: Any) -> float:
     )
 
 
-def fitted(graph: Any, epsilon: float, how: str | float, seed: int) -> tuple[Any, Any]:
-    """Return expected weights of a fit, and the measurements."""
+def fitted(graph: Any, epsilon: float, choice: str | float, seed: int) -> tuple[Any, Any]:
+    """Return expected weights of a fit, and the measurements.
+
+    Args:
+        graph: private.
+        epsilon: of the measurements.
+        choice: share of the degrees, or DEFAULT.
+        seed: of the noise.
+    """
     mechanism = gc.Mechanism("auto")
-    if how == 0.0:
+    if choice == 0.0:
         mechanism = gc.Mechanism("randomized-response")
-    elif isinstance(how, float):
-        mechanism = gc.Mechanism("degrees+randomized-response", degree_share=how)
+    elif isinstance(choice, float):
+        mechanism = gc.Mechanism("degrees+randomized-response", degree_share=choice)
     job = graph_job(graph, epsilon=epsilon, mechanism=mechanism, fitted=False)
     assert isinstance(job, MatrixJob)
     measured = job.measure(job.bounded(graph), SeededEntropy(seed))
@@ -97,56 +105,65 @@ def fitted(graph: Any, epsilon: float, how: str | float, seed: int) -> tuple[Any
     return method.run(problem, time_limit=None).matrix, measured
 
 
-def results(
+def planned_runs(
     part: str, epsilons: tuple[float, ...], seeds: range
 ) -> Iterator[tuple[RegretGraph | KindGraph, tuple[Any, ...]]]:
-    """Yield every run, those of few vertices and of one seed first."""
+    """Yield the graph and the key (name, epsilon, seed, choice) of every run, by seeds first."""
     for seed in seeds:
         for epsilon in epsilons:
             for entry in PARTS[part]:
-                for how in (*SHARES, DEFAULT):
-                    yield entry, (entry.name, epsilon, seed, how)
+                for choice in (*SHARES, DEFAULT):
+                    yield entry, (entry.name, epsilon, seed, choice)
 
 
 def measure(entry: RegretGraph | KindGraph, key: tuple[Any, ...]) -> dict[str, Any]:
     """Measure one run."""
     graph, labels = entry.drawn()
-    _, epsilon, seed, how = key
-    x, measured = fitted(graph, epsilon, how, seed)
+    _, epsilon, seed, choice = key
+    weights, measured = fitted(graph, epsilon, choice, seed)
     truth = graph.dense()
     return {
-        "key": key, "n": max(graph.shape), "cut": worst_cut_error(np.asarray(x) - truth),
-        "modularity": 0.0 if labels is None else float(modularity(x, labels)),
+        "key": key, "n": max(graph.shape), "cut": worst_cut_error(np.asarray(weights) - truth),
+        "modularity": 0.0 if labels is None else float(modularity(weights, labels)),
         "true": 0.0 if labels is None else float(modularity(truth, labels)),
         "spent": [[name, part] for name, part in measured.guarantee.spent],
     }  # fmt: skip
 
 
-def regrets(lines: list[dict[str, Any]], how: Any) -> list[tuple[str, float, float, float]]:
-    """Return regrets of a choice, one row a graph, over the seeds with all fixed shares.
+def regrets(lines: list[dict[str, Any]], choice: Any) -> list[tuple[str, float, float, float]]:
+    """Return a row of regrets for each graph, over the seeds that have runs of all fixed shares.
 
     Returns:
-        Name; geometric mean over the seeds of the regret of the worst cut; its largest over the
-        seeds; and the part of the seeds that keep .8 of the modularity of the best share, NaN if
-        that share keeps at most half of a graph's in most seeds.
+        Name of the graph; geometric mean over the seeds of the regret of the worst cut; the largest
+        one; and the part of the seeds that keep .8 of the modularity of the best share, NaN if that
+        share keeps at most half of a graph's in most seeds.
     """
     by_key = {tuple(line["key"]): line for line in lines}
     seeds_of: dict[tuple[str, float], list[int]] = {}
-    for name, epsilon, seed, other in by_key:
-        if other == how and all((name, epsilon, seed, share) in by_key for share in SHARES):
+    for name, epsilon, seed, line_choice in by_key:
+        if line_choice == choice and all(
+            (name, epsilon, seed, share) in by_key for share in SHARES
+        ):
             seeds_of.setdefault((name, epsilon), []).append(seed)
     rows = []
     for (name, epsilon), seeds in seeds_of.items():
         cuts, keeps_structure = [], []
         for seed in seeds:
-            line = by_key[name, epsilon, seed, how]
+            line = by_key[name, epsilon, seed, choice]
             best = by_key[name, epsilon, seed, best_share(by_key, name, epsilon, seed, seeds)]
             cuts.append(line["cut"] / best["cut"])
             if best["modularity"] > best["true"] / 2 and best["true"] > 0.1:
                 keeps_structure.append(line["modularity"] >= 0.8 * best["modularity"])
-        mean = math.exp(float(np.mean(np.log(cuts))))
-        shows = 2 * len(keeps_structure) >= len(seeds)
-        rows.append((name, mean, max(cuts), float(np.mean(keeps_structure)) if shows else math.nan))
+        mean_regret = math.exp(float(np.mean(np.log(cuts))))
+        is_structured = 2 * len(keeps_structure) >= len(seeds)
+        rows.append(
+            (
+                name,
+                mean_regret,
+                max(cuts),
+                float(np.mean(keeps_structure)) if is_structured else math.nan,
+            )
+        )
     return rows
 
 
@@ -168,12 +185,12 @@ def best_share(
 def main(quick: bool, part: str, save: Path, seconds: float, seeds: int) -> None:
     """Print the table; --quick takes four graphs at epsilon 1."""
     lines = [json.loads(line) for line in save.read_text().splitlines()] if save.exists() else []
-    known = {tuple(line["key"]) for line in lines}
+    finished = {tuple(line["key"]) for line in lines}
     started = time.monotonic()
     epsilons = EPSILONS[:1] if quick else EPSILONS
-    keys = list(results(part, epsilons, range(1 if quick else seeds)))
+    keys = list(planned_runs(part, epsilons, range(1 if quick else seeds)))
     for entry, key in keys[: 4 * 6 if quick else None]:
-        if key in known:
+        if key in finished:
             continue
         if time.monotonic() - started > seconds:
             break
@@ -189,17 +206,29 @@ def main(quick: bool, part: str, save: Path, seconds: float, seeds: int) -> None
         lines_of_part = [
             line for line in lines if line["key"][1] == epsilon and line["key"][0] in names
         ]
-        for how in (DEFAULT, *SHARES):
-            rows = regrets(lines_of_part, how)
+        for choice in (DEFAULT, *SHARES):
+            rows = regrets(lines_of_part, choice)
             if rows:
                 _, cuts, draws, kept_shares = zip(*rows, strict=True)
-                shown = [part for part in kept_shares if not math.isnan(part)]
+                shares_of_structured = [part for part in kept_shares if not math.isnan(part)]
                 mean = math.exp(float(np.mean(np.log(cuts))))
                 worst = max(rows, key=lambda row: row[1])[0]
-                runs = sum(line["key"][3] == how for line in lines_of_part)
-                figures = (mean, max(cuts), max(draws), float(np.mean(shown)) if shown else 1.0)
+                runs = sum(line["key"][3] == choice for line in lines_of_part)
+                cells = (
+                    mean,
+                    max(cuts),
+                    max(draws),
+                    float(np.mean(shares_of_structured)) if shares_of_structured else 1.0,
+                )
                 table.row(
-                    epsilon, how, len(rows), runs // len(rows), *figures, len(shown), "", worst
+                    epsilon,
+                    choice,
+                    len(rows),
+                    runs // len(rows),
+                    *cells,
+                    len(shares_of_structured),
+                    "",
+                    worst,
                 )
 
 
