@@ -1,4 +1,4 @@
-"""What notebooks show: of everything that users get, escaped, short, and never an edge."""
+"""Pages of objects in notebooks: facts, escaped labels, short reprs, and no edges."""
 
 import re
 from base64 import b64decode
@@ -13,7 +13,7 @@ from graphcuts_dp.display import Card, cell_text, html_of
 
 
 class Page(HTMLParser):
-    """Checks that tags are closed in order, and collects the text."""
+    """A page of HTML, whose tags must be closed in order; collects its texts."""
 
     def __init__(self, text):
         super().__init__()
@@ -41,8 +41,8 @@ def made(tmp_path_factory):
     return shown.made(tmp_path_factory.mktemp("shown"))
 
 
-# What each page must tell.
-TELLS = {
+# Words that each page must have.
+WORDS = {
     "Graph": ["Graph", "vertices 8", "not shown"],
     "BipartiteGraph": ["3 x 2"],
     "DirectedGraph": ["vertices 8"],
@@ -68,36 +68,41 @@ PICTURED = {
 
 
 @pytest.mark.thorough(cases=1)
-@pytest.mark.parametrize("name", TELLS)
+@pytest.mark.parametrize("name", WORDS)
 def test_every_object_has_a_page_a_short_line_and_public_names(name, made):
-    found = made[0][name]
-    text = found._repr_html_()
+    value = made[0][name]
+    text = value._repr_html_()
     page = Page(text)
-    for words in TELLS[name]:
-        assert words in " ".join(page.text.split()), words
+    for word in WORDS[name]:
+        assert word in " ".join(page.text.split()), word
     assert {"script"}.isdisjoint(page.tags)
     pictures = re.findall(r' src="data:image/png;base64,([^"]*)"', text)
     assert len(pictures) == (name in PICTURED)
-    assert all(b64decode(each).startswith(b"\x89PNG") for each in pictures)
-    assert all(len(each) < 80_000 for each in pictures)
+    assert all(b64decode(picture).startswith(b"\x89PNG") for picture in pictures)
+    assert all(len(picture) < 80_000 for picture in pictures)
     assert len(text) - sum(map(len, pictures)) < 20_000
-    assert dir(found)
-    assert not [each for each in dir(found) if each.startswith("_")]
-    if name != "PrivacyGuarantee":  # the dataclass that it is: it can be typed in again
-        assert len(repr(found)) < 300
-        assert "\n" not in repr(found)
+    assert dir(value)
+    assert not [name for name in dir(value) if name.startswith("_")]
+    if name != "PrivacyGuarantee":  # its repr is the call that makes it
+        assert len(repr(value)) < 300
+        assert "\n" not in repr(value)
 
 
 def test_labels_are_escaped(made):
-    evil = shown.EVIL
-    assert evil in Page(made[0]["Flows"]._repr_html_()).texts
-    told = {"facts": ((evil, evil),), "columns": (evil,), "rows": [(evil,)], "notes": (evil,)}
-    page = Page(html_of(Card(title=evil, warning=evil, **told)))
+    label = shown.EVIL
+    assert label in Page(made[0]["Flows"]._repr_html_()).texts
+    contents = {
+        "facts": ((label, label),),
+        "columns": (label,),
+        "rows": [(label,)],
+        "notes": (label,),
+    }
+    page = Page(html_of(Card(title=label, warning=label, **contents)))
     assert "script" not in page.tags
-    assert page.texts.count(evil) >= 7
+    assert page.texts.count(label) >= 7
 
 
-def test_a_session_tells_where_it_stands_and_closed_it_tells_that(made, tmp_path):
+def test_the_page_of_a_session_has_its_status_and_a_plot_while_it_is_open(made, tmp_path):
     page = " ".join(Page(made[1]).text.split())
     assert "answers 2," in page
     assert "queries left 7" in page

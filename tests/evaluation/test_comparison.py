@@ -1,7 +1,8 @@
-"""A comparison says what each statistic is, is marked as not private, and takes graphs of all."""
+"""Comparisons of two graphs: values of the statistics, kinds of graphs, marks, files and plots."""
 
 import json
 import math
+import operator
 import random
 
 import igraph
@@ -15,6 +16,7 @@ import graphcuts_dp as gc
 from graphcuts_dp import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.evaluation.comparison_tables import BASELINES, CHUNG_LU, EMPTY
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, READS_TRUTH
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.plotting.style import COLUMN
 
 KINDS = {
@@ -25,14 +27,14 @@ KINDS = {
 }
 
 
-def another(graph, seed=0):
-    """A graph of the same kind with a third of the edges left out, and some others."""
+def changed_graph(graph: AnyGraph, seed: int = 0) -> AnyGraph:
+    """Return a graph of the same kind, without a third of the edges and with 20 random ones."""
     random = np.random.default_rng(seed)
-    kept = random.random(len(graph.rows)) < 0.67
-    more = [random.integers(0, size, 20) for size in graph.shape]
-    rows = np.concatenate([graph.rows[kept], more[0]])
-    columns = np.concatenate([graph.columns[kept], more[1]])
-    weights = np.concatenate([graph.weights[kept], random.integers(1, 5, 20)])
+    is_kept = random.random(len(graph.rows)) < 0.67
+    new_edges = [random.integers(0, size, 20) for size in graph.shape]
+    rows = np.concatenate([graph.rows[is_kept], new_edges[0]])
+    columns = np.concatenate([graph.columns[is_kept], new_edges[1]])
+    weights = np.concatenate([graph.weights[is_kept], random.integers(1, 5, 20)])
     sides = isinstance(graph, gc.BipartiteGraph)
     space = {"left": graph.left, "right": graph.right} if sides else {"vertices": graph.vertices}
     options = {"weights": weights, "max_weight": graph.max_weight} if graph.weighted else {}
@@ -42,7 +44,7 @@ def another(graph, seed=0):
 @pytest.fixture(scope="module", params=KINDS)
 def compared(request):
     graph = KINDS[request.param]
-    other = another(graph)
+    other = changed_graph(graph)
     return graph, other, gc.compare(graph, other, seed=3)
 
 
@@ -63,55 +65,61 @@ def test_the_real_graph_has_no_error_and_the_empty_graph_loses_all(compared):
         comparison.row("beauty")
 
 
-def test_cuts_are_certified_and_by_hand(compared):
+def test_errors_of_cuts_lie_within_certificates_and_equal_direct_computations(compared):
     graph, other, comparison = compared
-    truth, made = graph.dense(), other.dense()
+    truth, changed = graph.dense(), other.dense()
     total = truth.sum()
-    low, high = (comparison.row(f"worst cut, at {end}") for end in ("least", "most"))
+    low, high = (comparison.row(f"worst cut, at {bound}") for bound in ("least", "most"))
     certificate = gc.cut_norm(graph, other)
     assert low.unit == high.unit == total
     assert low.values[0] <= certificate.upper / total * (1 + 1e-9)
     assert high.values[0] >= certificate.lower / total * (1 - 1e-9)
-    assert all(a <= b for a, b in zip(low.values, high.values, strict=True))
+    assert all(map(operator.le, low.values, high.values))
     random = np.random.default_rng(3)
     S = random.random((graph.shape[0], 200)) < 0.5
     T = random.random((graph.shape[1], 200)) < 0.5 if isinstance(graph, gc.BipartiteGraph) else ~S
     cuts = [gc.CutQuery(s, t) for s, t in zip(S.T, T.T, strict=True)]
-    exact, answers = (np.array([cut.value(each) for cut in cuts]) for each in (graph, other))
+    exact, answers = (np.array([cut.value(g) for cut in cuts]) for g in (graph, other))
     halves = comparison.row("random halves")
     assert halves.unit == pytest.approx(exact.mean())
     assert halves.values[0] == pytest.approx(np.abs(answers - exact).mean() / exact.mean())
     assert halves.values[2] == pytest.approx(1.0)
-    assert made.sum() == pytest.approx(other.to_scipy().sum())
+    assert changed.sum() == pytest.approx(other.to_scipy().sum())
 
 
-def test_communities_are_those_of_igraph():
-    graph, other = KINDS["undirected"], another(KINDS["undirected"])
+def test_modularity_agrees_with_igraph_and_networkx():
+    graph, other = KINDS["undirected"], changed_graph(KINDS["undirected"])
     comparison = gc.compare(graph, other)
     best = comparison.row("modularity, best found")
     edges = list(zip(graph.rows.tolist(), graph.columns.tolist(), strict=True))
     network = igraph.Graph(n=graph.n, edges=edges)
     random.seed(0)  # igraph draws from it
     assert 0.35 <= network.community_multilevel().modularity <= best.real + 0.03
-    kept = comparison.row("modularity of real communities")
-    assert kept.real == pytest.approx(best.real)
-    assert kept.values[0] <= best.values[0] + 0.05
+    real_communities = comparison.row("modularity of real communities")
+    assert real_communities.real == pytest.approx(best.real)
+    assert real_communities.values[0] <= best.values[0] + 0.05
     halves = np.arange(24) // 12
     rows, columns = np.nonzero(np.triu(halves[:, None] == halves, 1))
     cliques = gc.Graph([*rows, 0], [*columns, 12], vertices=24)
     bridges = gc.Graph([*rows[5:], 0, 1, 2], [*columns[5:], 12, 13, 14], vertices=24)
-    told = gc.compare(cliques, bridges)
-    assert told.row("inside communities").values[0] == pytest.approx(5 / 132)  # of 66 each
-    assert told.row("inside communities").unit == 66
-    assert told.row("between communities").values[0] == pytest.approx(2)  # three, not one
-    assert told.row("between communities").unit == 1
+    cliques_comparison = gc.compare(cliques, bridges)
+    assert cliques_comparison.row("inside communities").values[0] == pytest.approx(
+        5 / 132
+    )  # of 66 each
+    assert cliques_comparison.row("inside communities").unit == 66
+    assert cliques_comparison.row("between communities").values[0] == pytest.approx(
+        2
+    )  # three, not one
+    assert cliques_comparison.row("between communities").unit == 1
     network = bridges.to_networkx()
     expected = nx.community.modularity(network, [range(12), range(12, 24)])
-    assert told.row("modularity of real communities").values[0] == pytest.approx(expected)
+    assert cliques_comparison.row("modularity of real communities").values[0] == pytest.approx(
+        expected
+    )
 
 
-def test_numbers_are_those_of_networkx():
-    graph, other = KINDS["undirected"], another(KINDS["undirected"])
+def test_statistics_are_those_of_networkx():
+    graph, other = KINDS["undirected"], changed_graph(KINDS["undirected"])
     comparison, network = gc.compare(graph, other), other.to_networkx()
     expected = {
         "edges": network.number_of_edges(),
@@ -121,9 +129,9 @@ def test_numbers_are_those_of_networkx():
         "assortativity by degree": nx.degree_assortativity_coefficient(network),
         "leading eigenvalue": max(nx.adjacency_spectrum(network).real),
     }
-    told = {name: comparison.row(name).values[0] for name in expected}
-    assert told == pytest.approx(expected)
-    degrees = [np.array([d for _, d in g.to_networkx().degree]) for g in (graph, other)]
+    values = {name: comparison.row(name).values[0] for name in expected}
+    assert values == pytest.approx(expected)
+    degrees = [np.array([degree for _, degree in g.to_networkx().degree]) for g in (graph, other)]
     gap = np.abs(np.diff(degrees, axis=0)).mean() / degrees[0].mean()
     assert comparison.row("degree of a vertex").values[0] == pytest.approx(gap)
     assert list(comparison.degrees[1]) == list(degrees[1])
@@ -206,7 +214,7 @@ def test_frames_are_of_the_users_kind(compared):
 
 def test_several_graphs_and_names():
     graph = KINDS["undirected"]
-    others = [another(graph, seed) for seed in range(6)]
+    others = [changed_graph(graph, seed) for seed in range(6)]
     comparison = gc.compare(graph, others)
     assert comparison.synthetic == tuple(f"synthetic {k}" for k in range(1, 7))
     row = comparison.row("edges")
@@ -224,7 +232,7 @@ def test_several_graphs_and_names():
 
 def test_graphs_of_other_libraries_and_orders():
     graph = KINDS["undirected"]
-    network, other = graph.to_networkx(), another(graph)
+    network, other = graph.to_networkx(), changed_graph(graph)
     expected = gc.compare(graph, other).rows
     shuffled = nx.Graph()
     shuffled.add_nodes_from(reversed(list(network)))

@@ -1,8 +1,9 @@
-"""What the experiments measure: a seed repeats it, its rows fit together, its statements hold."""
+"""Experiments of the figures: reproducible by their seed, consistent rows, true statements."""
 
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from scripts.figures import (
     queries,
     updates,
 )
+from scripts.figures.base import Table
 from scripts.figures.nikiforov import FAMILIES, WORST, harmonic_factor
 from scripts.figures.real_graphs import DEFAULT, TRIVIAL, _crossing
 from scripts.figures.registry import figure_names, find_figure
@@ -27,7 +29,7 @@ from scripts.figures.registry import figure_names, find_figure
 FIGURES = Path(__file__).parents[2] / "figures"
 # Small graphs drown in the noise; here that is what is measured.
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-# What is left out of a second run, since it comes last and takes long.
+# Constants of a second run, which leaves out what comes last and takes long.
 SMALLER = {
     "density": (density, "_QUICK_SIZES", (25, 50)),
     "imbalanced": (bipartite_cuts, "_QUICK_SIDES", (40, 64)),
@@ -44,7 +46,8 @@ def table(quick_table):
     return lambda name: quick_table(name).table
 
 
-def errors(table, column="error", **fixed):
+def column_of(table: Table, column: str = "error", **fixed: Any) -> np.ndarray:
+    """Return a column of the rows with these values."""
     return np.array(table.line(column, **fixed)[0])
 
 
@@ -53,49 +56,51 @@ def errors(table, column="error", **fixed):
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in figure_names()]
 )
 def test_a_seed_repeats_the_rows_and_another_one_gives_others(name, table, monkeypatch):
-    whole = set(map(tuple, table(name).rows))  # measured, if nobody has, before sizes are smaller
+    whole = set(map(tuple, table(name).rows))  # measured before its sizes are reduced
     if name in SMALLER:
         monkeypatch.setattr(*SMALLER[name])
-    again, other = (
+    repeated, other = (
         find_figure(name).measure(quick=True, seed=seed, progress=silent) for seed in (0, 1)
     )
-    assert len(again.rows) > 3
-    assert set(map(tuple, again.rows)) <= whole
-    assert (again.rows == other.rows) == (name == "table-1")  # which draws nothing
+    assert len(repeated.rows) > 3
+    assert set(map(tuple, repeated.rows)) <= whole
+    assert (repeated.rows == other.rows) == (name == "table-1")  # which draws nothing
 
 
-def found_is_more_than_half_of_proven(table):
-    """By the largest cut of Laplace noise that is found, beside what bounds all of them."""
+def check_largest_cuts(table: Table) -> None:
+    """Check that the largest cut of Laplace noise that is found is above half of the bound."""
     for row in table.where(series="proven, epsilon = 1", repetition=0):
-        ((found,),) = table.line("y", series="found, epsilon = 1", repetition=0, x=row["x"])
-        assert 0.5 * row["y"] < found <= row["y"]
+        ((largest_cut,),) = table.line("y", series="found, epsilon = 1", repetition=0, x=row["x"])
+        assert 0.5 * row["y"] < largest_cut <= row["y"]
 
 
-def rounding_finds_most(table):
-    """Three seeds gave 0.87 to 0.91; proven is 1/(2 H_n)."""
-    shares = errors(table, "y", panel="rounding")
+def check_rounding(table: Table) -> None:
+    """Check the share that rounding keeps: three seeds gave .87 to .91; 1/(2 H_n) is proven."""
+    shares = column_of(table, "y", panel="rounding")
     assert 0.85 <= shares.min() <= shares.max() <= 1 + 1e-9
 
 
-def the_adversary_comes_near_the_bound(table):
+def check_adversary(table: Table) -> None:
+    """Check that the adversary comes near the bound on updates."""
     assert max(finding.measured for finding in table.findings) > 1 / 7
 
 
-def releases_become_useful(table):
+def check_releases(table: Table) -> None:
+    """Check that the default release is better than trivial ones at the largest epsilon."""
     for graph, epsilons in table.parameters["epsilons"].items():
         rows = table.where(panel="error", graph=graph, x=max(epsilons))
-        found = {row["series"]: row["y"] for row in rows}
-        assert found[DEFAULT] < min(found[name] for name in TRIVIAL)
+        error_of = {row["series"]: row["y"] for row in rows}
+        assert error_of[DEFAULT] < min(error_of[name] for name in TRIVIAL)
 
 
 FULL = {
     "density": None,
     "distances": None,
-    "laplace-tail": found_is_more_than_half_of_proven,
+    "laplace-tail": check_largest_cuts,
     "low-rank": None,
-    "nikiforov": rounding_finds_most,
-    "real-graphs": releases_become_useful,
-    "updates": the_adversary_comes_near_the_bound,
+    "nikiforov": check_rounding,
+    "real-graphs": check_releases,
+    "updates": check_adversary,
 }
 TOLERANCES = {0.02, 0.03, 0.05, 0.1, 0.2, 0.25}
 
@@ -103,8 +108,9 @@ TOLERANCES = {0.02, 0.03, 0.05, 0.1, 0.2, 0.25}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FULL)
 def test_at_full_size_every_statement_holds(name):
-    """Seeds are fixed. Exponents are within the tolerance that each finding tells: the widest are
-    those of learning, 0.25, where sizes span a factor of five, and of n in errors of distances."""
+    """Seeds are fixed. Tolerances of exponents are those of each finding; the widest, .25, are
+    those of learning, where sizes span a factor of five, and of n in errors of distances.
+    """
     table = find_figure(name).measure(quick=False, seed=0, progress=silent)
     assert [str(finding) for finding in table.findings if not finding.agrees] == []
     assert {finding.tolerance for finding in table.findings} - {None} <= TOLERANCES
@@ -115,14 +121,14 @@ def test_at_full_size_every_statement_holds(name):
 @pytest.mark.slow
 def test_at_full_size_the_claims_about_queries_hold():
     """One seed, fixed; exponents within 0.03, crossovers within 0.6 of a decade."""
-    found = queries.measure(quick=False, seed=0, progress=silent).findings
-    assert all(finding.agrees for finding in found if finding.claimed is not None)
-    (kept,) = (finding for finding in found if "guarantees" in finding.statement)
-    assert kept.agrees
+    findings = queries.measure(quick=False, seed=0, progress=silent).findings
+    assert all(finding.agrees for finding in findings if finding.claimed is not None)
+    (guarantees,) = (finding for finding in findings if "guarantees" in finding.statement)
+    assert guarantees.agrees
 
 
-def recorded(name):
-    """The findings of the full run that the repository keeps, by statement without sizes."""
+def full_findings(name: str) -> dict[str, Any]:
+    """Return the findings of the full run in the repository, by statement without sizes."""
     about = json.loads((FIGURES / f"{name.replace('-', '_')}.json").read_text())
     assert about["quick"] is False
     return {finding["statement"].split(" at V =")[0]: finding for finding in about["findings"]}
@@ -132,8 +138,8 @@ def recorded(name):
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in figure_names()]
 )
-def test_no_quick_run_says_no_where_the_full_run_says_yes(name, table):
-    full = recorded(name)
+def test_a_quick_run_contradicts_no_statement_that_the_full_run_confirms(name, table):
+    full = full_findings(name)
     for finding in table(name).findings:
         if finding.verdict == "NO":
             assert not full[finding.statement.split(" at V =")[0]]["agrees"], finding
@@ -152,9 +158,9 @@ def test_every_method_is_measured(table):
         assert methods == [*density.GROWING, *(density.CUTTING_PLANES if n == 25 else ())]
 
 
-def test_rows_of_densities_fit_together(table):
-    found = table("density")
-    for row in found.where():
+def test_rows_of_densities_are_consistent_with_their_bounds(table):
+    measured = table("density")
+    for row in measured.where():
         assert 0 < row["lower"] <= row["upper"]
         if row["part"] == "bound" or "session" in row["part"]:
             continue
@@ -162,19 +168,19 @@ def test_rows_of_densities_fit_together(table):
         if row["part"] != "weighted":
             # No cut has a larger error than the worst one, which counts edges once or twice.
             assert max(row["between blocks"], row["random halves"]) <= row["upper"]
-    for row in found.where(method="zero", part="density"):
+    for row in measured.where(method="zero", part="density"):
         assert row["lower"] == pytest.approx(2 * row["edges"])
-    for p, count in zip(*found.middle("density", "edges", method="binary", n=60), strict=True):
+    for p, count in zip(*measured.middle("density", "edges", method="binary", n=60), strict=True):
         assert count / (60 * 59 / 2) == pytest.approx(p, rel=0.4)
-    lemma = errors(found, "upper", part="bound", method="Lemma 6.1")
-    assert (errors(found, "upper", part="density", method="laplace") < lemma).all()
-    (least,) = (finding for finding in found.findings if "at most 2" in finding.statement)
+    lemma = column_of(measured, "upper", part="bound", method="Lemma 6.1")
+    assert (column_of(measured, "upper", part="density", method="laplace") < lemma).all()
+    (least,) = (finding for finding in measured.findings if "at most 2" in finding.statement)
     assert least.agrees
 
 
 def test_clipping_hurts_where_the_graph_is_sparse(table):
     clipped, raw = (
-        errors(table("density"), "lower", part="density", density=0.02, method=method)
+        column_of(table("density"), "lower", part="density", density=0.02, method=method)
         for method in ("clipped", "binary")
     )
     assert clipped > 1.5 * raw
@@ -184,8 +190,10 @@ def test_clipping_hurts_where_the_graph_is_sparse(table):
 
 
 def test_guarantees_are_the_planners(table):
-    given = table("queries").parameters
-    planned = plan(given["n"], edges=given["edges"], queries=10**6, epsilon=1.0, delta=1e-6)
+    parameters = table("queries").parameters
+    planned = plan(
+        parameters["n"], edges=parameters["edges"], queries=10**6, epsilon=1.0, delta=1e-6
+    )
     of_method = {row.method: row.guaranteed for row in planned.rows if row.cuts != "all"}
     rows = table("queries").where(part="guaranteed", queries=10**6)
     guaranteed = {row["method"]: row["largest error"] for row in rows}
@@ -197,12 +205,12 @@ def test_guarantees_are_the_planners(table):
 
 def test_more_queries_never_guarantee_less_error(table):
     for method in (*queries.METHODS, "binary, any k", *queries.PAPERS, "trivial"):
-        found = errors(table("queries"), "largest error", part="guaranteed", method=method)
-        assert len(found) == 10
-        assert (np.diff(found) >= 0).all()
+        guaranteed = column_of(table("queries"), "largest error", part="guaranteed", method=method)
+        assert len(guaranteed) == 10
+        assert (np.diff(guaranteed) >= 0).all()
 
 
-def test_what_is_measured_about_queries(table):
+def test_errors_of_queries_grow_as_claimed_and_constants_of_papers_are_larger(table):
     rows = table("queries").where(part="measured")
     assert {row["method"] for row in rows} == set(queries.METHODS)
     assert len({(row["method"], row["queries"], row["repetition"]) for row in rows}) == len(rows)
@@ -218,17 +226,19 @@ def test_what_is_measured_about_queries(table):
 @pytest.mark.thorough
 def test_the_default_for_distances_meets_its_target_and_beats_the_baselines(table):
     """Seeds are fixed; the default's errors at n = 10^4 are about 0.001 of a target of 0.004."""
-    found = table("distances")
-    assert all(finding.agrees for finding in found.findings)
-    target, others, *_ = found.findings
+    measured_table = table("distances")
+    assert all(finding.agrees for finding in measured_table.findings)
+    target, others, *_ = measured_table.findings
     assert target.measured <= 0.004
     assert others.measured > 1
-    measured = found.where(part="measured")
+    measured = measured_table.where(part="measured")
     assert all(0 < row["largest error"] <= row["guaranteed"] or row["wrong"] for row in measured)
     methods = {*distances.METHODS, *distances.LEARNERS}
     assert {row["method"] for row in measured} == methods
     for name in (*distances.BOUNDS, distances.TRIVIAL, "tree counts"):
-        assert (np.diff(errors(found, "guaranteed", part="guaranteed", method=name)) <= 0).all()
+        assert (
+            np.diff(column_of(measured_table, "guaranteed", part="guaranteed", method=name)) <= 0
+        ).all()
 
 
 # Noise, the worst matrices, real graphs.
@@ -255,7 +265,7 @@ def test_the_worst_matrix_has_normalised_cut_norm_one(n):
 
 
 @pytest.mark.parametrize(
-    ("epsilons", "found", "level", "crossing"),
+    ("epsilons", "errors", "level", "crossing"),
     [
         ([1.0, 4.0], [4.0, 1.0], 2.0, 2.0),  # interpolated in logarithms
         ([1.0, 2.0], [0.5, 0.4], 0.6, 1.0),
@@ -263,5 +273,5 @@ def test_the_worst_matrix_has_normalised_cut_norm_one(n):
         ([1.0, 2.0, 8.0], [0.1, 1.0, 0.25], 0.5, 4.0),  # from the last crossing on
     ],
 )
-def test_a_crossing_is_where_all_later_errors_are_below(epsilons, found, level, crossing):
-    assert _crossing(epsilons, found, level) == (crossing and pytest.approx(crossing))
+def test_a_crossing_is_where_all_later_errors_are_below(epsilons, errors, level, crossing):
+    assert _crossing(epsilons, errors, level) == (crossing and pytest.approx(crossing))
