@@ -1,14 +1,16 @@
-"""The guide's option for a share of the budget, and its statistic, run in copies of the package.
+"""Two tasks of docs/extending.md, in copies of the package: an option, and a statistic.
 
-Their lines are taken from the guide and put where it says. Afterwards all that a release states of
-its budget is compared with the plan, and with a recount of what was drawn.
+The option is a share of the budget. The lines of the guide are put where it says. Then everything
+that a release states about its budget is compared with the plan, and with the scales of its noise.
 """
 
 import json
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import pytest
-from package_copies import ROOT, copied_package, output_of, python_blocks
+from package_copies import GUIDE, copied_package, output_of, python_blocks
 
 from graphcuts_dp.synth.budget_plans import CERTIFICATE_SHARE
 
@@ -26,8 +28,8 @@ STEP = "    steps.append(BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=sha
 OPTION_BLOCKS = python_blocks(OPTION)
 IMPORTS, CLASS, NAMES, MEASURED = python_blocks(STATISTIC)[:4]
 IMPORTED, LINE = IMPORTS.rsplit("\n", 2)[0] + "\n", IMPORTS.rsplit("\n", 2)[1] + "\n"
-# The file, a line of it, and the lines of the guide that stand after it (+), before it (-), or in
-# its place (=).
+# Of each edit: the file, a line of it, and the lines of the guide that go after it (+), before it
+# (-) or in its place (=).
 OPTION_EDITS = [
     (MECHANISMS, "        above=0,\n        below=1,\n    )\n", "+", OPTION_BLOCKS[0]),
     (MECHANISMS, "        check(self)\n", "+", OPTION_BLOCKS[1]),
@@ -41,7 +43,7 @@ STATISTIC_EDITS = [
     (PLANS, STEP, "-", MEASURED),
 ]
 
-# What was drawn is counted from the scales of the noise; see `recounted`.
+# Prepares a report; `spent_by_noise` computes the budget from the scales of the noise.
 START = """
 import json, sys, warnings
 from fractions import Fraction
@@ -56,9 +58,9 @@ from graphcuts_dp.release.graphs import graph_job
 warnings.simplefilter("ignore")
 club = gc.datasets.load("karate")
 groups = gc.datasets.load_groups("karate")
-said = {}
+report = {}
 
-def recounted(values):
+def spent_by_noise(values):
     spent = {}
     for value in values:
         if isinstance(value, NoisyMatrix):
@@ -68,7 +70,7 @@ def recounted(values):
         spent[value.name] = str(sum((rate * change for rate, (change, _) in rates), Fraction(0)))
     return spent
 
-def described(**options):
+def budget_of(**options):
     job = graph_job(club, epsilon=1.0, fitted=False, **options)
     measured = job.measure(club, SeededEntropy(3))
     plan = measured.guarantee.budget_plan
@@ -81,41 +83,41 @@ def described(**options):
         "noted": f"{expected_worst_cut(least, (34, 34)):,.0f} before" in " ".join(job.notes),
         "error": expected_worst_cut(least, (34, 34)),
         "amounts": {plan.names[name]: str(amount) for name, amount in plan.amounts.items()},
-        "drawn": recounted(measured.values),
+        "spent by noise": spent_by_noise(measured.values),
         "receipt": receipt["spent"],
         "cost": [str(job.cost.pure), str(plan.cost.pure), measured.guarantee.epsilon],
     }
 """
-OPTION_ASKED = (
+USES_OF_OPTION = (
     START
     + """
 from graphcuts_dp.page.products import PRODUCTS
 
 for share in (None, 0.02, 0.1, 0.2, 0.5):
     chosen = "auto" if share is None else gc.Mechanism(total_share=share)
-    said[str(share)] = described(noise="laplace", mechanism=chosen)
-    said[f"{share} groups"] = described(noise="laplace", mechanism=chosen, groups=groups)
+    report[str(share)] = budget_of(noise="laplace", mechanism=chosen)
+    report[f"{share} groups"] = budget_of(noise="laplace", mechanism=chosen, groups=groups)
 refused = []
 for options in ({"total_share": 0.0}, {"mechanism": "randomized-response", "total_share": 0.2}):
     try:
         gc.Mechanism(**options)
     except gc.errors.ParameterError as problem:
         refused.append(str(problem))
-said["refused"] = refused
+report["refused"] = refused
 club.write("club.edges")
 labels = [str(label) for label in club.vertices.labels]
 open("all.csv", "w").write("vertex\\n" + "\\n".join(labels) + "\\n")
 line = "release club.edges out.graphml --vertices all.csv --epsilon 1 --noise laplace --seed 3"
 for words in (f"{line} --mechanism auto:total-share=.2 --allow-useless", "release --help"):
     sys.argv = ["graphcuts-dp", *words.split()]
-    said[words[:9]] = main.run_command()
-said["typed"] = gc.load("out.graphml").guarantee.spent
+    report[words[:9]] = main._status()
+report["typed"] = gc.load("out.graphml").guarantee.spent
 fields = json.dumps(list(PRODUCTS["graph"].fields()), default=str)
-said["form"] = "total-share" in fields
-print(json.dumps(said))
+report["form"] = "total-share" in fields
+print(json.dumps(report))
 """
 )
-STATISTIC_ASKED = (
+USES_OF_STATISTIC = (
     START
     + """
 from graphcuts_dp.estimate.measurement import NonlinearCounts
@@ -131,31 +133,31 @@ graph = gc.Graph([0, 1, 5], [1, 2, 6], vertices=10)
 mechanisms = {"response": "randomized-response", "auto": "auto"}
 mechanisms["split"] = "degrees+randomized-response"
 for name, mechanism in mechanisms.items():
-    said[name] = described(noise="laplace", mechanism=mechanism)
-said["groups"] = described(groups=groups)
+    report[name] = budget_of(noise="laplace", mechanism=mechanism)
+report["groups"] = budget_of(groups=groups)
 
 errors = [float(count(graph, seed).values[0][0]) - 5 for seed in range(300)]
 one = count(graph)
-said["errors"] = [float(np.mean(errors)), float(np.std(errors)), *one.standard_errors]
-said["spent"] = [str(one.cost().pure), str(one.epsilon)]
+report["errors"] = [float(np.mean(errors)), float(np.std(errors)), *one.standard_errors]
+report["spent"] = [str(one.cost().pure), str(one.epsilon)]
 
 # Equal seeds, equal noise: the difference of two counts is that of the true ones.
 changes = []
 for rows, columns in ([[0, 1, 5, a], [1, 2, 6, b]] for a in range(9) for b in range(a + 1, 10)):
     other = gc.Graph(rows, columns, vertices=10)
     changes.append(int(count(other).steps[0][0] - one.steps[0][0]))
-said["changes"] = sorted(set(changes))
+report["changes"] = sorted(set(changes))
 two = gc.BipartiteGraph([0, 0, 3], [1, 2, 2], left=4, right=5)
 arcs = gc.DirectedGraph([0, 1, 1], [1, 0, 2], vertices=6)
 noise = int(one.steps[0][0]) - 5
-said["kinds"] = [int(count(each).steps[0][0]) - noise for each in (two, arcs)]
+report["kinds"] = [int(count(each).steps[0][0]) - noise for each in (two, arcs)]
 
 release = gc.release_graph(club, epsilon=50.0, seed=1)
 release.save("out.graphml")
 loaded = gc.load("out.graphml")
 again = loaded.measurements.named(NAME)
 first = release.measurements.named(NAME)
-said["kept"] = [
+report["kept"] = [
     again.steps[0].tolist() == first.steps[0].tolist(),
     again.cost() == first.cost(),
     again.map == first.map,
@@ -164,79 +166,80 @@ said["kept"] = [
     loaded.answer([0, 1]) == release.answer([0, 1]),
 ]
 low, high = loaded.answer([0, 1]).interval
-said["answer"] = [low, gc.CutQuery([0, 1]).value(club), high]
-said["value"] = float(again.values[0][0])
-said["card"] = [NAME in release._repr_html_(), NAME in str(release.budget_plan)]
-print(json.dumps(said))
+report["answer"] = [low, gc.CutQuery([0, 1]).value(club), high]
+report["value"] = float(again.values[0][0])
+report["card"] = [NAME in release._repr_html_(), NAME in str(release.budget_plan)]
+print(json.dumps(report))
 """
 )
 
 
-def applied(tree, edits):
-    """A copy of the package with lines of the guide, in two files at most."""
-    copied_package(tree)
-    for file, lines, where, added in edits:
-        place = tree / "graphcuts_dp" / file
-        text = place.read_text()
-        assert text.count(lines) == 1, f"{file}: {lines!r} is not where it was"
-        place.write_text(
-            text.replace(lines, {"+": lines + added, "-": added + lines}.get(where, added))
-        )
+def edited_package(tree: Path, edits: list[tuple[str, str, str, str]]) -> Path:
+    """Copy the package into a tree and insert lines of the guide, in two files at most."""
+    package = copied_package(tree)
+    for file, anchor, where, added in edits:
+        path = package / file
+        text = path.read_text()
+        assert text.count(anchor) == 1, f"{file} has no such line: {anchor!r}"
+        new = {"+": anchor + added, "-": added + anchor, "=": added}[where]
+        path.write_text(text.replace(anchor, new))
     assert len({file for file, *_ in edits}) <= 2
     return tree
 
 
-def below(heading):
-    """The text of a section."""
-    return (ROOT / "docs" / "extending.md").read_text().split(heading)[1].split("\n##")[0]
+def section(heading: str) -> str:
+    """Return the text of a section of the guide."""
+    return GUIDE.split(heading)[1].split("\n##")[0]
 
 
 @pytest.mark.parametrize(
     ("heading", "edits"), [(OPTION, OPTION_EDITS), (STATISTIC, STATISTIC_EDITS)]
 )
-def test_the_guide_names_the_two_files(heading, edits):
+def test_the_guide_names_the_files_of_each_task(heading, edits):
     for file, *_ in edits:
-        assert f"`{file}`" in below(heading)
+        assert f"`{file}`" in section(heading)
 
 
 @pytest.fixture(scope="module")
 def option(tmp_path_factory):
-    tree = applied(tmp_path_factory.mktemp("option"), OPTION_EDITS)
-    *shown, last = output_of(tree, "-c", OPTION_ASKED).splitlines()
-    return {**json.loads(last), "help": " ".join(" ".join(shown).split())}
+    tree = edited_package(tmp_path_factory.mktemp("option"), OPTION_EDITS)
+    *help_lines, last = output_of(tree, "-c", USES_OF_OPTION).splitlines()
+    return {**json.loads(last), "help": " ".join(" ".join(help_lines).split())}
 
 
-def stated_alike(told, whole=1):
-    """Whether plan, receipt, stated cost and what was drawn are one account."""
-    assert told["amounts"] == told["drawn"]
-    assert told["receipt"] == {name: float(Fraction(one)) for name, one in told["drawn"].items()}
-    assert sum(map(Fraction, told["drawn"].values())) == whole
-    assert told["cost"] == [str(whole), str(whole), float(whole)]
-    # The forecast is that of the entries with the least that a run leaves them.
-    assert told["noted"]
-    assert Fraction(told["least"]) <= Fraction(told["drawn"]["entries"])
+def check_account(report: dict[str, Any], whole: int = 1) -> None:
+    """Check that plan, receipt, stated cost and the noise agree on what was spent."""
+    assert report["amounts"] == report["spent by noise"]
+    assert report["receipt"] == {
+        name: float(Fraction(amount)) for name, amount in report["spent by noise"].items()
+    }
+    assert sum(map(Fraction, report["spent by noise"].values())) == whole
+    assert report["cost"] == [str(whole), str(whole), float(whole)]
+    # The forecast is made for the least epsilon that a run leaves for entries.
+    assert report["noted"]
+    assert Fraction(report["least"]) <= Fraction(report["spent by noise"]["entries"])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("share", [None, 0.02, 0.1, 0.2, 0.5])
-def test_a_share_of_the_total_is_followed_by_all_that_is_stated(option, share):
-    told, exact = option[str(share)], Fraction(str(share or 0.02))
-    stated_alike(told)
-    assert told["shares"]["total"] == [str(exact)]
-    assert Fraction(told["drawn"]["total"]) == exact
-    # Most that degrees can have of the rest is three quarters.
-    assert Fraction(told["least"]) == (1 - exact) / 4
-    assert Fraction(told["decided on"]) == 1 - exact
+def test_all_statements_about_the_budget_follow_a_share_of_the_total(option, share):
+    report, exact = option[str(share)], Fraction(str(share or 0.02))
+    check_account(report)
+    assert report["shares"]["total"] == [str(exact)]
+    assert Fraction(report["spent by noise"]["total"]) == exact
+    # Degrees get at most three quarters of what the total leaves.
+    assert Fraction(report["least"]) == (1 - exact) / 4
+    assert Fraction(report["decided on"]) == 1 - exact
     if share in (None, 0.02):
-        assert told == option["None"]
+        assert report == option["None"]
     else:
         # Errors of entries are in proportion to one over their part of epsilon.
-        ratio = told["error"] / option["None"]["error"]
+        ratio = report["error"] / option["None"]["error"]
         assert ratio == pytest.approx(0.98 / float(1 - exact), rel=0.05)
-    stated_alike(option[f"{share} groups"])
+    check_account(option[f"{share} groups"])
 
 
-def test_the_command_line_knows_the_share_and_refuses_what_makes_no_sense(option):
+def test_the_command_line_and_the_form_have_the_share_and_bad_values_are_refused(option):
     assert dict(option["typed"])["total"] == pytest.approx(0.2 * (1 - CERTIFICATE_SHARE))
     assert option["release c"] == option["release -"] == 0
     assert "total-share" in option["help"]
@@ -250,23 +253,25 @@ def test_the_command_line_knows_the_share_and_refuses_what_makes_no_sense(option
 
 @pytest.fixture(scope="module")
 def statistic(tmp_path_factory):
-    tree = applied(tmp_path_factory.mktemp("statistic"), STATISTIC_EDITS)
-    return json.loads(output_of(tree, "-c", STATISTIC_ASKED).splitlines()[-1])
+    tree = edited_package(tmp_path_factory.mktemp("statistic"), STATISTIC_EDITS)
+    return json.loads(output_of(tree, "-c", USES_OF_STATISTIC).splitlines()[-1])
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["response", "auto", "split", "groups"])
-def test_a_statistic_has_its_share_in_all_that_is_stated(statistic, kind):
-    told = statistic[kind]
-    stated_alike(told)
-    assert told["shares"]["joined vertices"] == ["1/50"]
-    entries, joined = (Fraction(told["drawn"][name]) for name in ("entries", "joined vertices"))
+def test_all_statements_about_the_budget_have_the_share_of_a_statistic(statistic, kind):
+    report = statistic[kind]
+    check_account(report)
+    assert report["shares"]["joined vertices"] == ["1/50"]
+    entries, joined = (
+        Fraction(report["spent by noise"][name]) for name in ("entries", "joined vertices")
+    )
     assert joined / (joined + entries) == Fraction(1, 50)
     if kind == "response":
-        assert told["least"] == "49/50"
+        assert report["least"] == "49/50"
 
 
-def test_a_statistic_comes_out_with_its_error_and_cost(statistic):
+def test_a_statistic_has_its_stated_error_and_cost(statistic):
     mean, deviation, stated = statistic["errors"]
     # 300 draws: 6.2 deviations of a mean, and of a deviation of noise with tails like Laplace's.
     assert abs(mean) < 6.2 * stated / 300**0.5
@@ -275,12 +280,12 @@ def test_a_statistic_comes_out_with_its_error_and_cost(statistic):
     assert abs(statistic["value"] - 34) < 12 * stated
 
 
-def test_it_changes_by_two_at_most_and_counts_both_sides(statistic):
+def test_an_edge_changes_the_statistic_by_two_at_most_and_both_sides_count(statistic):
     assert statistic["changes"] == [0, 1, 2]
     assert statistic["kinds"] == [4, 3]
 
 
-def test_files_keep_it_and_answers_stay(statistic):
+def test_a_saved_release_keeps_the_statistic_and_its_answers(statistic):
     assert statistic["kept"] == [True, True, True, "vertices that have an edge", True, True]
     low, truth, high = statistic["answer"]
     assert low <= truth <= high

@@ -1,9 +1,10 @@
-"""Objects of one's own, as the docstrings of the protocols have them."""
+"""Plug-ins as in the docstrings of their protocols: they work, and unsuitable ones are refused."""
 
 import inspect
 import math
 import textwrap
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,59 +32,59 @@ def small_graph():
     return gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=list("abcdefgh"))
 
 
-def released(graph, **options):
-    delta = options.pop("delta", 1e-6)
-    made = gc.Learning(rounds=3, **options)
-    return gc.release_iteratively(graph, epsilon=3.0, delta=delta, construction=made, seed=1)
+def release_with(graph: gc.Graph, *, delta: float = 1e-6, **parts: Any) -> gc.IterativeRelease:
+    """Return an iterative release in three rounds, with these parts of `gc.Learning`."""
+    learning = gc.Learning(rounds=3, **parts)
+    return gc.release_iteratively(graph, epsilon=3.0, delta=delta, construction=learning, seed=1)
 
 
-def docstring_example(protocol):
-    """What a protocol's docstring has as an example."""
+def docstring_example(protocol: type) -> str:
+    """Return the code of the example in the docstring of a protocol."""
     lines = inspect.getdoc(protocol).split("::\n", 1)[1].splitlines()
     code = [line for line in lines if not line or line.startswith("    ")]
     return textwrap.dedent("\n".join(code)).strip()
 
 
-def example(protocol, **names):
-    """The names of that example, once it has run."""
+def run_example(protocol: type, **names: Any) -> dict[str, Any]:
+    """Run the example of a protocol; return its variables, with the names it was run with."""
     exec(docstring_example(protocol), names)  # noqa: S102  # our own documentation
     return names
 
 
-def test_a_distinguisher_of_your_own():
+def test_the_example_of_a_distinguisher_is_used_and_one_for_other_vertices_refused():
     names = {
         "dataclass": dataclass,
         "math": math,
         "ProposedQuery": ProposedQuery,
         "Universe": Universe,
     }
-    in_turn = example(Distinguisher, CutQuery=gc.CutQuery, **names)["InTurn"]
+    in_turn = run_example(Distinguisher, CutQuery=gc.CutQuery, **names)["InTurn"]
     graph = small_graph()
-    made = released(graph, distinguisher=in_turn(Universe.of(graph), CUTS), delta=0.0)
-    assert made.settings.distinguisher == "in-turn"
-    assert [each.query for each in made.transcript] == CUTS
+    release = release_with(graph, distinguisher=in_turn(Universe.of(graph), CUTS), delta=0.0)
+    assert release.settings.distinguisher == "in-turn"
+    assert [entry.query for entry in release.transcript] == CUTS
     with pytest.raises(ParameterError, match="other vertices"):
-        released(graph, distinguisher=in_turn(Universe(3), CUTS))
+        release_with(graph, distinguisher=in_turn(Universe(3), CUTS))
     with pytest.raises(ParameterError, match="an object as `Distinguisher`"):
-        released(graph, distinguisher=7)
+        release_with(graph, distinguisher=7)
 
 
-def test_a_construction_of_your_own():
+def test_the_example_of_a_learner_is_used_and_one_for_other_vertices_refused():
     names = {"dataclass": dataclass, "Universe": Universe}
-    half_steps = example(Learner, CutSum=CutSum, FriezeKannanRule=FriezeKannanRule, **names)[
+    half_steps = run_example(Learner, CutSum=CutSum, FriezeKannanRule=FriezeKannanRule, **names)[
         "HalfSteps"
     ]
     graph = small_graph()
-    made = released(graph, rule=half_steps(Universe.of(graph)))
-    assert made.settings.construction == "half-steps"
+    release = release_with(graph, rule=half_steps(Universe.of(graph)))
+    assert release.settings.construction == "half-steps"
     with pytest.raises(ParameterError, match="other vertices"):
-        released(graph, rule=half_steps(Universe(3)))
+        release_with(graph, rule=half_steps(Universe(3)))
     with pytest.raises(ParameterError, match="an object as `Learner`"):
-        released(graph, rule=7)
+        release_with(graph, rule=7)
 
 
-def test_a_fit_of_your_own():
-    clipped = FitMethod(example(FitMethod, Fit=Fit, silent=silent)["clipped"])
+def test_the_example_of_a_fit_is_used_and_unsuitable_options_are_refused():
+    clipped = FitMethod(run_example(FitMethod, Fit=Fit, silent=silent)["clipped"])
     release = gc.release_graph(small_graph(), epsilon=3.0, fit=clipped, seed=1)
     assert release.fit.method == "clipped"
     assert release.certificate.upper <= noise_cut_bound(
@@ -99,11 +100,11 @@ def test_a_fit_of_your_own():
         gc.release_graph(uncapped, epsilon=3.0, noise="laplace", fit=capped)
 
 
-def test_a_query_class_of_your_own():
-    """It works wherever linear queries do: a-b and c-d join two groups, b-c is within one."""
+def test_the_example_of_a_query_is_answered_like_the_cuts_it_adds_up():
+    """Edges a-b and c-d join two groups, b-c is within one."""
     graph = small_graph()
     universe = Universe.of(graph)
-    query = example(gc.Query, gc=gc, np=np)["EdgesBetweenGroups"]([["a"], ["b", "c"], ["d"]])
+    query = run_example(gc.Query, gc=gc, np=np)["EdgesBetweenGroups"]([["a"], ["b", "c"], ["d"]])
     cuts = [
         gc.CutQuery(["a"], ["b", "c"]),
         gc.CutQuery(["b", "c"], ["d"]),

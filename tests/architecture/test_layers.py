@@ -1,9 +1,10 @@
-"""The house: names mean one thing, tests mirror the package, the picture shows the layers."""
+"""Architecture: unique names, tests that mirror the package, layers and guides that name it all."""
 
 import ast
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -14,59 +15,59 @@ import graphcuts_dp as gc
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "graphcuts_dp"
-# Folders of tests that are about the whole, not about one room.
-BESIDES = {
+# Folders of tests that belong to no single subpackage.
+OTHER_FOLDERS = {
     *("architecture", "attacks", "audits", "benchmark", "contract", "crash", "figures"),
     *("golden", "scripts", "theorems"),
 }
 
 
 @cache
-def tree_of(path):
+def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def classes():
+def public_classes() -> Iterator[str]:
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 yield node.name
 
 
-def subpackages():
+def subpackages() -> set[str]:
     return {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
 @pytest.mark.thorough
 def test_no_two_classes_have_one_name():
-    assert [name for name, count in Counter(classes()).items() if count > 1] == []
+    assert [name for name, count in Counter(public_classes()).items() if count > 1] == []
 
 
-def given_in(tree):
-    """What a module names itself: functions, classes and assignments at its top level."""
+def defined_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the functions, classes and variables that a module defines at its top level."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            overloaded = any("overload" in ast.unparse(each) for each in node.decorator_list)
-            yield from () if overloaded else (node.name,)
+            if not any("overload" in ast.unparse(item) for item in node.decorator_list):
+                yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            named = (each for target in targets for each in ast.walk(target))
-            yield from (each.id for each in named if isinstance(each, ast.Name) and each.id != "_")
+            parts = (part for target in targets for part in ast.walk(target))
+            yield from (part.id for part in parts if isinstance(part, ast.Name) and part.id != "_")
 
 
 @pytest.mark.thorough
-def test_no_module_gives_a_name_twice():
-    """Where two files become one, a constant of the second would replace one of the first."""
+def test_no_module_defines_a_name_twice():
+    """If two files become one, a constant of the second could replace one of the first."""
     for folder in (PACKAGE, ROOT / "scripts"):
         for path in sorted(folder.rglob("*.py")):
-            names = Counter(given_in(tree_of(path)))
+            names = Counter(defined_names(tree_of(path)))
             assert [name for name in names if names[name] > 1] == [], path
 
 
 def test_tests_mirror_the_package():
     tests = ROOT / "tests"
     folders = {path.parent.name for path in tests.glob("*/test_*.py")}
-    assert folders - BESIDES <= subpackages()
+    assert folders - OTHER_FOLDERS <= subpackages()
     assert subpackages() - folders == set()
     for path in tests.glob("test_*.py"):
         module = path.stem.removeprefix("test_")
@@ -87,11 +88,11 @@ def test_every_subpackage_is_in_the_layers_and_in_the_picture():
 
 
 @pytest.mark.parametrize(("heading", "steps"), [("`release_graph`", 14), ("`Rows.read`", 9)])
-def test_a_walk_names_places_that_exist(heading, steps):
+def test_every_file_and_name_of_a_walk_through_the_package_exists(heading, steps):
     guide = (ROOT / "docs" / "architecture.md").read_text()
     walk = guide.split(f"## {heading}")[1].partition("\n#")[0]
     inside = [(path, name) for name, path in re.findall(r"`(\w+)` of `([\w/]+\.py)`", walk)]
-    places = inside + [
+    names_in_files = inside + [
         (path, name)
         for path, names in re.findall(r"`([\w/]+\.py)` (`\w+`(?:, `\w+`)*)", walk)
         for name in re.findall(r"\w+", names)
@@ -100,20 +101,22 @@ def test_a_walk_names_places_that_exist(heading, steps):
     assert len(rows) == steps
     assert all(re.search(r"`[\w/]+\.py` `\w+`", row) for row in rows)
     named = set(re.findall(r"[\w/]+\.py", walk)) - {"that.py"}
-    assert {path for path, _ in places} == {path for path in named if "tests/" not in path}
-    for path, name in places:
-        assert name in given_in(tree_of(PACKAGE / path)), (path, name)
+    assert {path for path, _ in names_in_files} == {path for path in named if "tests/" not in path}
+    for path, name in names_in_files:
+        assert name in defined_names(tree_of(PACKAGE / path)), (path, name)
 
 
 def test_every_package_is_installed():
     setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    found = {".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")}
-    assert set(setup["packages"]) == found | {"graphcuts_dp.bundled"}
+    packages = {
+        ".".join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob("__init__.py")
+    }
+    assert set(setup["packages"]) == packages | {"graphcuts_dp.bundled"}
     assert setup["package-dir"] == {"graphcuts_dp.bundled": "datasets"}
 
 
 def test_the_package_imports_nothing_that_is_not_installed_with_it():
-    """What lies beside it in a checkout is found by `cli/main.py` alone, by name."""
+    """Only `cli/main.py` uses scripts and tests of a checkout, which it finds by name."""
     imported = {
         name.split(".")[0]
         for path in PACKAGE.rglob("*.py")
@@ -124,12 +127,12 @@ def test_the_package_imports_nothing_that_is_not_installed_with_it():
     assert not imported & {"scripts", "tests"}
 
 
-def test_public_names_are_where_type_checkers_see_them():
+def test_type_checkers_see_every_public_name():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    (seen,) = (node for node in tree.body if isinstance(node, ast.If))
+    (type_checking,) = (node for node in tree.body if isinstance(node, ast.If))
     imported = {
         (node.module.removeprefix("graphcuts_dp").lstrip("."), name.name)
-        for node in seen.body
+        for node in type_checking.body
         for name in node.names
     }
     homes = {(module, name) for name, module in gc._MODULES.items()}
@@ -144,7 +147,7 @@ def test_public_names_are_where_type_checkers_see_them():
     assert not hasattr(gc, "release_everything")
 
 
-def test_constraints_are_pins():
+def test_every_constraint_is_one_exact_version():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert [line for line in pins if not re.fullmatch(r"[\w.-]+==[\w.!+]+", line)] == []
