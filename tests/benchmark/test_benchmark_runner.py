@@ -1,4 +1,4 @@
-"""The benchmark's runs: what a method may do wrong, files that go on after any end, ways in."""
+"""Runs of the benchmark: failures of methods, resumed files, plans, and how contenders enter."""
 
 import gzip
 import json
@@ -6,6 +6,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ from scripts.benchmark.worker import FAILED, MADE, MEASURED, READY, Job
 
 @pytest.fixture
 def methods(tmp_path, monkeypatch):
-    """A file with methods in the working directory, as a user has one."""
+    """Put a file with methods into the working directory, as a user has one; return the folder."""
     shutil.copy(Path(__file__).with_name("my_methods.py"), tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -43,40 +44,39 @@ def methods(tmp_path, monkeypatch):
     sys.modules.pop("my_methods", None)
 
 
-def told(name, folder, *, warmed):
-    """The messages of a worker, in this process."""
+def worker_messages(name: str, folder: Path, *, warmed: bool) -> list[Any]:
+    """Return the messages of a worker that runs a method of the file, in this process."""
     spec = f"my_methods:{name}"
     job = Job(contender=spec, folder=str(folder), graph="karate", epsilon=1.0, delta=0.0, seed=1)
     return list(worker.answers(job, {}, {spec} if warmed else set()))
 
 
-def test_a_worker_tells_what_a_method_claims_and_its_errors(methods):
-    ready, made, measured = told("Halves", methods, warmed=True)
-    assert ready == (READY,)
-    assert (made[0], made[1]["epsilon"], made[1]["delta"]) == (MADE, 1.0, 0.0)
-    assert made[1]["seconds"] >= 0
-    assert made[1].get("memory", 0.0) >= 0  # told by the kernel of Linux alone
-    before = worker.start_of_peak()
-    assert before is None or before > 10
-    assert measured[0] == MEASURED
+def test_a_worker_sends_the_guarantee_of_a_method_and_its_errors(methods):
+    ready, (made, claim), (measured, errors) = worker_messages("Halves", methods, warmed=True)
+    assert (ready, made, measured) == ((READY,), MADE, MEASURED)
+    assert (claim["epsilon"], claim["delta"]) == (1.0, 0.0)
+    assert claim["seconds"] >= 0
+    assert claim.get("memory", 0.0) >= 0  # on Linux only
+    megabytes = worker.start_of_peak()
+    assert megabytes is None or megabytes > 10
     # Half of every weight is missing, whatever the cut.
     for name in ("worst cut found", "worst cut proven", "group cuts", "s-t cuts"):
-        assert measured[1][name] == pytest.approx(0.5), name
-    assert measured[1]["modularity"] == pytest.approx(0.0, abs=1e-9)
+        assert errors[name] == pytest.approx(0.5), name
+    assert errors["modularity"] == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.thorough
-def test_a_method_that_reads_the_order_of_the_vertices_learns_nothing(methods):
-    """It knows the planted blocks of the file, which would give it an error near 0."""
+def test_a_method_that_uses_the_order_of_the_vertices_gains_nothing(methods):
+    """The method knows the planted blocks of the file, which would have an error near 0."""
     truths = {}
     errors = []
     for seed in range(3):
         job = Job(contender="my_methods:in_order", folder=str(methods), graph="blocks-150",
                   epsilon=1.0, delta=0.0, seed=seed)  # fmt: skip
-        *_, (what, found) = worker.answers(job, truths, {"my_methods:in_order"})
-        assert what == MEASURED
-        errors.append(found["group cuts"])
-        assert found["found communities"] > 0.5
+        *_, (message, errors_of_seed) = worker.answers(job, truths, {"my_methods:in_order"})
+        assert message == MEASURED
+        errors.append(errors_of_seed["group cuts"])
+        assert errors_of_seed["found communities"] > 0.5
     truth = truths["blocks-150"]
     from my_methods import in_order
 
@@ -97,25 +97,25 @@ def test_a_method_that_reads_the_order_of_the_vertices_learns_nothing(methods):
     ],
 )
 @pytest.mark.parametrize("warmed", [True, False])
-def test_what_goes_wrong_is_told_in_one_line(name, reason, warmed, methods):
-    *_, (what, line) = told(name, methods, warmed=warmed)
-    assert what == FAILED
+def test_a_failure_of_a_method_is_reported_on_one_line(name, reason, warmed, methods):
+    *_, (message, line) = worker_messages(name, methods, warmed=warmed)
+    assert message == FAILED
     assert reason in line
     assert "\n" not in line
 
 
 @pytest.mark.thorough
-def test_a_process_that_dies_or_hangs_is_a_run_that_failed(methods):
-    """Each run is on the disk when it is told, and a file is gone on from, the half line apart."""
-    path, said = methods / "runs.jsonl", []
+def test_a_process_that_dies_or_hangs_is_a_failed_run_and_the_file_can_be_resumed(methods):
+    """A reported run is in the file; a resumed file loses at most a half-written line."""
+    path, reported = methods / "runs.jsonl", []
     plan = BenchmarkPlan.of(
         graphs=["karate"], contenders=["empty-graph"], added=["my_methods:dies"],
         epsilons=[1.0], seeds=1,
     )  # fmt: skip
     runs = run_benchmark(
-        plan, path, progress=lambda share, _: said.append((share, len(read_runs(path))))
+        plan, path, progress=lambda share, _: reported.append((share, len(read_runs(path))))
     )
-    assert said == [(0.5, 1), (1.0, 2)]
+    assert reported == [(0.5, 1), (1.0, 2)]
     empty, dead = sorted(runs, key=lambda run: run.failure)
     assert (empty.contender, empty.failure, empty.audited) == ("empty-graph", "", True)
     assert (empty.claimed_epsilon, empty.errors["worst cut proven"]) == (0.0, 1.0)
@@ -124,14 +124,14 @@ def test_a_process_that_dies_or_hangs_is_a_run_that_failed(methods):
     assert dead.failure == "the process died, status 3"
     path.write_bytes(path.read_bytes() + b'{"contender": "emp')
     longer = replace(plan, contenders=(*plan.contenders, "my_methods:sleeps"))
-    again = run_benchmark(longer, path, seconds=0.2)
-    assert again[:2] == runs
-    assert [run.failure for run in again[2:]] == ["the method took more than 0.2 seconds"]
-    assert read_runs(path) == again
+    resumed = run_benchmark(longer, path, seconds=0.2)
+    assert resumed[:2] == runs
+    assert [run.failure for run in resumed[2:]] == ["the method took more than 0.2 seconds"]
+    assert read_runs(path) == resumed
 
 
 @pytest.mark.parametrize("cut", [0, 5, 40])
-def test_a_file_that_was_hardly_begun_is_begun_again(cut, tmp_path):
+def test_a_file_with_a_part_of_its_first_line_is_started_again(cut, tmp_path):
     path = tmp_path / "runs.jsonl"
     with open_runs(path) as file:
         assert file.runs == ()
@@ -150,7 +150,7 @@ def test_a_file_that_was_hardly_begun_is_begun_again(cut, tmp_path):
      b'{"format": "graphcuts_dp benchmark", "version": 2}\n{"contender": 1}\n',
      b'{"format": "graphcuts_dp benchmark", "version": 1}\n'],
 )  # fmt: skip
-def test_other_files_are_left_alone(content, tmp_path):
+def test_files_of_another_format_are_refused_and_unchanged(content, tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_bytes(content)
     with pytest.raises(FileFormatError, match=r"runs\.jsonl"):
@@ -160,7 +160,7 @@ def test_other_files_are_left_alone(content, tmp_path):
         read_runs(path)
 
 
-def test_places_that_cannot_be_written_or_read(tmp_path):
+def test_locked_missing_and_broken_files_are_refused(tmp_path):
     path = tmp_path / "runs.jsonl"
     with open_runs(path), pytest.raises(FileFormatError, match="another benchmark"):
         open_runs(path).__enter__()
@@ -172,9 +172,9 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
             read_runs(tmp_path / name)
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
-def test_a_table_holds_all_runs_in_six_digits(ending, tmp_path):
-    path = tmp_path / f"runs.{ending}"
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
+def test_a_table_holds_all_runs_in_six_digits(suffix, tmp_path):
+    path = tmp_path / f"runs.{suffix}"
     runs = [
         run_of(seed=1, errors={"worst cut proven": 1 / 3}),
         run_of(claimed_epsilon=None, claimed_delta=None, failure='it said "a, b"', errors={}),
@@ -186,23 +186,23 @@ def test_a_table_holds_all_runs_in_six_digits(ending, tmp_path):
     assert path.read_bytes() == first
     rounded = replace(runs[0], errors={"worst cut proven": 0.333333})
     assert read_runs(path) == [runs[2], runs[1], rounded]
-    path.write_bytes(gzip.compress(b"a,b\n") if ending.endswith("gz") else b"a,b\n")
+    path.write_bytes(gzip.compress(b"a,b\n") if suffix.endswith("gz") else b"a,b\n")
     with pytest.raises(FileFormatError, match="no table"):
         read_runs(path)
 
 
-def test_a_plan_runs_each_contender_where_it_can_be_run():
+def test_a_plan_runs_each_contender_on_the_graphs_it_supports():
     plan = BenchmarkPlan.of(graphs=["karate", "davis", "counts", "blocks-100000"])
     assert (plan.epsilons, plan.seeds) == (EPSILONS, None)
     repeated = {case.name: plan.seeds_of(case) for case in plan.cases}
     assert (repeated["karate"], repeated["blocks-100000"]) == (SEEDS, LARGE_SEEDS) == (5, 3)
     assert plan.contenders == tuple(CONTENDERS)
     runs = list(plan.runs())
-    pairs = {(known.contender, known.graph) for _, known in runs}
+    pairs = {(run.contender, run.graph) for _, run in runs}
     assert {("ours", "karate"), ("ours-sparse", "blocks-100000")} <= pairs
     impossible = {("ours", "blocks-100000"), ("ours-groups", "davis-women")}
     assert not pairs & (impossible | {("degrees-drawn", "counts-300")})
-    assert len({known.key for _, known in runs}) == len(runs)
+    assert len({run.key for _, run in runs}) == len(runs)
     assert len(runs) == sum(4 * repeated[graph] for _, graph in pairs)
     assert all(job.delta in (0.0, DELTA) for job, _ in runs)
     assert len({job.seed for job, _ in runs}) == 4 * (3 * 5 + 3)  # the same for all contenders
@@ -210,15 +210,15 @@ def test_a_plan_runs_each_contender_where_it_can_be_run():
 
 
 @pytest.mark.usefixtures("methods")
-def test_delta_is_for_those_who_need_it():
+def test_only_contenders_that_need_a_delta_get_one():
     terms = {"graphs": ["karate"], "epsilons": [1], "seeds": 1}
     plan = BenchmarkPlan.of(contenders=["ours"], added=["my_methods:NEEDY"], **terms)
-    deltas = {known.contender: (job.delta, known.delta) for job, known in plan.runs()}
+    deltas = {run.contender: (job.delta, run.delta) for job, run in plan.runs()}
     assert deltas == {"ours": (0.0, 0.0), "needy": (DELTA, DELTA)}
 
 
 @pytest.mark.thorough
-def test_two_processes_find_what_one_finds(tmp_path):
+def test_two_processes_have_the_errors_of_one(tmp_path):
     plan = BenchmarkPlan.of(
         graphs=["karate", "davis-women"], contenders=["density", "degrees-chung-lu"],
         epsilons=[1.0], seeds=2,
@@ -226,11 +226,11 @@ def test_two_processes_find_what_one_finds(tmp_path):
     runs = {run.key: run for run in run_benchmark(plan, tmp_path / "runs.jsonl", jobs=2)}
     assert len(runs) == 8
     truths = {}
-    for job, known in plan.runs():
-        *_, (what, errors) = worker.answers(job, truths, {job.contender})
-        assert what == MEASURED
-        found = runs[known.key].errors
-        assert {name: found[name] for name in errors} == pytest.approx(errors, rel=1e-9)
+    for job, run in plan.runs():
+        *_, (message, errors) = worker.answers(job, truths, {job.contender})
+        assert message == MEASURED
+        errors_of_two = runs[run.key].errors
+        assert {name: errors_of_two[name] for name in errors} == pytest.approx(errors, rel=1e-9)
 
 
 def test_a_quick_plan_is_small():
@@ -250,7 +250,7 @@ def test_a_quick_plan_is_small():
         ({"added": ["no_such_module:x"]}, "no module"),
     ],
 )
-def test_plans_that_are_none(options, message):
+def test_empty_or_unknown_parts_of_a_plan_are_refused(options, message):
     with pytest.raises(ParameterError, match=message):
         BenchmarkPlan.of(**options)
 
@@ -281,7 +281,7 @@ def test_contenders_enter_by_name_or_from_a_file(methods):
         ("unmade:X", "cannot be made: RuntimeError: no"),
     ],
 )
-def test_what_cannot_enter_is_refused_in_one_line(spec, message, methods):
+def test_a_contender_that_cannot_be_loaded_is_refused_on_one_line(spec, message, methods):
     unmade = "class X:\n    def __init__(self):\n        raise RuntimeError('no')\n"
     files = {"broken": "1 / 0\n", "needy": "import not_there\n", "unmade": unmade}
     for name, text in files.items():
@@ -291,18 +291,20 @@ def test_what_cannot_enter_is_refused_in_one_line(spec, message, methods):
     assert "\n" not in str(error.value)
 
 
-def test_a_plain_function_claims_what_it_is_given():
+def test_a_plain_function_claims_the_epsilon_and_delta_of_the_call():
     graph = gc.Graph([0], [1], vertices=3)
     options = {"epsilon": 0.5, "delta": 1e-6, "groups": None, "seed": 4}
-    given = []
+    received = []
 
-    def mine(graph, **options):
-        given.append(options)
+    def zeros(graph, **options):
+        received.append(options)
         return np.zeros(graph.shape)
 
-    made = claiming(mine)(graph, **options)
-    assert given == [options]
-    assert (made.guarantee.epsilon, made.guarantee.delta) == (0.5, 1e-6)
-    assert "pair" in made.guarantee.neighbours
-    own = Submission(estimate=np.zeros((3, 3)), guarantee=replace(made.guarantee, epsilon=0.1))
-    assert claiming(lambda *_, **__: own)(graph, **options) is own
+    submission = claiming(zeros)(graph, **options)
+    assert received == [options]
+    assert (submission.guarantee.epsilon, submission.guarantee.delta) == (0.5, 1e-6)
+    assert "pair" in submission.guarantee.neighbours
+    own_submission = Submission(
+        estimate=np.zeros((3, 3)), guarantee=replace(submission.guarantee, epsilon=0.1)
+    )
+    assert claiming(lambda *_, **__: own_submission)(graph, **options) is own_submission

@@ -1,10 +1,13 @@
-"""Rows that cannot be used: told all at once, or left out, each by itself."""
+"""Bad rows: all kinds are reported in one message, or each bad row is left out by itself."""
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime
 from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -28,7 +31,7 @@ from graphcuts_dp.plugins import Options
 ZONES = ["North", "South", "7"]
 COLUMNS = {"source": "from", "target": "to", "user": "who", "period": "month", "weight": "paid"}
 HEAD = "who;from;to;month;paid"
-# Each line with what is wrong with it; None of a row that counts.
+# Each line with its fault; None of a row that counts.
 MESSY = [
     ("ann;North;South;2026-01;3,5", None),
     ("ann;North;North;2026-01;1", None),
@@ -46,30 +49,32 @@ MESSY = [
     ("bob;North;South;2026-01;1;more", "expected 5 columns"),
     ('bob;"North;South;2026-01;1', "quotes"),
     ("bob;7;North;2026-02;1e1", None),
-    (";;;;", None),  # of spreadsheets: no row at all
+    (";;;;", None),  # an empty row of a spreadsheet
     ("", None),
     ("eve;South;7;2026-03;0", None),
 ]
+# Words of the message for faults whose name above is not in it.
 WORDS = {
     "no number": "not a number with a decimal comma",
     "quotes": "check its quotes, which end on their line",
 }
 
 
-def messy(ending, encoding):
+def messy_file(ending: str, encoding: str) -> bytes:
     return (ending.join([HEAD, *(line for line, _ in MESSY)]) + ending).encode(encoding)
 
 
-def good_rows():
-    """By hand: what the rows that count say."""
-    for line, wrong in MESSY:
+def good_rows() -> Iterator[tuple[str, str, str, str, float]]:
+    """Yield the endpoints, user, period and weight of the rows of MESSY that count."""
+    for line, fault in MESSY:
         cells = [cell.strip('"') for cell in line.split(";")]
-        if wrong is None and any(cells):
-            who, first, second, month, paid = cells
-            yield first, second, who, str(int(month[-2:]) - 1), float(paid.replace(",", "."))
+        if fault is None and any(cells):
+            user, first, second, month, weight = cells
+            yield first, second, user, str(int(month[-2:]) - 1), float(weight.replace(",", "."))
 
 
-def options(on_bad="skip", *, vertices=ZONES, **columns):
+def options(on_bad: str = "skip", *, vertices: Any = ZONES, **columns: Any) -> Options:
+    """Return options for a file of directed rows, with these columns by name or number."""
     return Options(
         columns=gc.Columns(on_bad=on_bad, **columns),
         vertices=gc.VertexSet(vertices),
@@ -79,11 +84,14 @@ def options(on_bad="skip", *, vertices=ZONES, **columns):
     )
 
 
-def rows_that_count(raw, how):
-    """The ends, user, period and weight of each row, in their order."""
-    space, parts, _ = assemble(raw, how)
+def rows_that_count(raw: Any, options: Options) -> list[tuple[Any, ...]]:
+    """Return the endpoints, user, period and weight of each row that counts, in file order."""
+    space, parts, _ = assemble(raw, options)
     names = space.vertices.labels
-    columns = [[str(names[row]) for row in each.tolist()] for each in (parts.rows, parts.columns)]
+    columns = [
+        [str(names[vertex]) for vertex in endpoints.tolist()]
+        for endpoints in (parts.rows, parts.columns)
+    ]
     if raw.users is not None:
         codes, names = codes_and_names(raw.users)
         columns.append([str(names[code]) for code in codes])
@@ -93,8 +101,8 @@ def rows_that_count(raw, how):
     return list(zip(*columns, strict=True))
 
 
-def rows_in(path, how):
-    return rows_that_count(read_raw(path, how), how)
+def rows_in(path: Path, options: Options) -> list[tuple[Any, ...]]:
+    return rows_that_count(read_raw(path, options), options)
 
 
 @pytest.mark.thorough(cases=15)
@@ -103,29 +111,29 @@ def rows_in(path, how):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_a_messy_table_without_its_bad_rows(put, monkeypatch, ending, encoding, block):
     monkeypatch.setattr(edge_lists, "BLOCK", block)
-    given_encoding = {"encoding": encoding} if encoding == "cp1252" else {}
-    how = options(**COLUMNS, decimal=",", **given_encoding)
-    assert rows_in(put("x.csv", messy(ending, encoding)), how) == list(good_rows())
+    encoding_option = {"encoding": encoding} if encoding == "cp1252" else {}
+    read_options = options(**COLUMNS, decimal=",", **encoding_option)
+    assert rows_in(put("x.csv", messy_file(ending, encoding)), read_options) == list(good_rows())
 
 
 def test_all_kinds_are_told_in_one_line_with_the_first_line_of_each(put):
-    path = put("x.csv", messy("\r\n", "utf-8"))
-    how = options("refuse", **COLUMNS, decimal=",")
-    with pytest.raises(FileFormatError) as caught:
-        rows_in(path, how)
-    told = str(caught.value)
-    assert "\n" not in told
-    assert told.endswith("correct such rows, or leave them out with on_bad='skip'")
-    first = {}
-    for number, (_, wrong) in enumerate(MESSY, 2):
-        first.setdefault(wrong, number)
-    del first[None]
-    assert told.count("line ") == len(first)
-    for wrong, number in first.items():
-        assert told.count(f"line {number}: ") == 1
-        assert WORDS.get(wrong, wrong) in told.split(f"line {number}: ")[1].split(";")[0]
+    path = put("x.csv", messy_file("\r\n", "utf-8"))
+    read_options = options("refuse", **COLUMNS, decimal=",")
+    with pytest.raises(FileFormatError) as error:
+        rows_in(path, read_options)
+    message = str(error.value)
+    assert "\n" not in message
+    assert message.endswith("correct such rows, or leave them out with on_bad='skip'")
+    first_line_of = {}
+    for number, (_, fault) in enumerate(MESSY, 2):
+        first_line_of.setdefault(fault, number)
+    del first_line_of[None]
+    assert message.count("line ") == len(first_line_of)
+    for fault, number in first_line_of.items():
+        assert message.count(f"line {number}: ") == 1
+        assert WORDS.get(fault, fault) in message.split(f"line {number}: ")[1].split(";")[0]
     for cell in chain.from_iterable(line.replace('"', "").split(";") for line, _ in MESSY[3:]):
-        assert len(cell) < 3 or cell not in told
+        assert len(cell) < 3 or cell not in message
 
 
 DATED = "from,to,when\nNorth,South,2026-01-17 08:30\nNorth,7,2026-02\nSouth,7,2027-01-01\n"
@@ -134,25 +142,27 @@ UNDATED = DATED + "South,North,\nNorth,Nowhere,\nNorth,South,2026\nNorth,South,2
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "frame"])
 def test_rows_name_a_period_or_are_bad(put, tmp_path, kind):
-    how = replace(options(period="when"), periods=gc.Periods.of("2026-01..2026-12"))
-    refusing = replace(how, columns=replace(how.columns, on_bad="refuse"))
+    read_options = replace(options(period="when"), periods=gc.Periods.of("2026-01..2026-12"))
+    refusing = replace(read_options, columns=replace(read_options.columns, on_bad="refuse"))
     frame = pd.read_csv(put("x.csv", UNDATED), dtype=str)
     parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "x.parquet")
 
-    def raw(given):
+    def raw(options):
         if kind == "frame":
-            return edges_of_table(open_table(frame), given)
-        return read_raw(tmp_path / kind, given)
+            return edges_of_table(open_table(frame), options)
+        return read_raw(tmp_path / kind, options)
 
     sound = [("North", "South", "0"), ("North", "7", "1"), ("South", "7", "-1")]
-    assert rows_that_count(raw(how), how) == sound  # of other periods there is no number
-    with pytest.raises(GraphCutsError) as caught:
+    assert (
+        rows_that_count(raw(read_options), read_options) == sound
+    )  # -1 of a period that is not declared
+    with pytest.raises(GraphCutsError) as error:
         rows_that_count(raw(refusing), refusing)
-    told = str(caught.value)
+    message = str(error.value)
     words = "the period is missing" if kind == "x.csv" else "period"
-    assert words in told
-    assert "the period is no month, such as 2026-01-31" in told
-    assert told.count("counted from 0" if kind != "x.csv" else "line ") == (
+    assert words in message
+    assert "the period is no month, such as 2026-01-31" in message
+    assert message.count("counted from 0" if kind != "x.csv" else "line ") == (
         3 if kind == "x.csv" else 2
     )
 
@@ -163,16 +173,21 @@ def test_dates_of_python_are_periods(kind):
     values = {"days": [day, None], "times": [time, pd.NaT], "mixed": [day, time, "2026-03", 7, 1.5]}
     column = pd.Series(values[kind], dtype=object)
     frame = pd.DataFrame({"from": "North", "to": "South", "when": column})
-    how = replace(options(period="when"), periods=gc.Periods.of("2026-01..2026-12"))
-    found = [period for *_, period in rows_that_count(edges_of_table(open_table(frame), how), how)]
-    assert found == {"days": ["0"], "times": ["1"], "mixed": ["0", "1", "2"]}[kind]
+    read_options = replace(options(period="when"), periods=gc.Periods.of("2026-01..2026-12"))
+    periods = [
+        period
+        for *_, period in rows_that_count(
+            edges_of_table(open_table(frame), read_options), read_options
+        )
+    ]
+    assert periods == {"days": ["0"], "times": ["1"], "mixed": ["0", "1", "2"]}[kind]
 
 
 def test_other_names_of_periods_are_no_dates(put):
-    how = replace(options(period="when"), periods=gc.Periods.of(["spring", "2026 autumn"]))
+    read_options = replace(options(period="when"), periods=gc.Periods.of(["spring", "2026 autumn"]))
     lines = ["from,to,when", "North,South,spring", "North,7,2026 autumn", "North,7,winter", "7,7,"]
-    found = rows_in(put("x.csv", "\n".join(lines)), how)
-    assert [period for *_, period in found] == ["0", "1", "-1"]
+    rows = rows_in(put("x.csv", "\n".join(lines)), read_options)
+    assert [period for *_, period in rows] == ["0", "1", "-1"]
 
 
 @pytest.mark.parametrize(
@@ -187,21 +202,21 @@ def test_other_names_of_periods_are_no_dates(put):
         ("ann;;;;", ["endpoint is missing", "period", "weight is missing"]),
     ],
 )
-def test_a_row_with_several_faults_hides_none(put, row, kinds):
-    with pytest.raises(FileFormatError) as caught:
+def test_all_faults_of_one_row_are_reported(put, row, kinds):
+    with pytest.raises(FileFormatError) as error:
         rows_in(put("x.csv", f"{HEAD}\n{row}\n"), options("refuse", **COLUMNS))
-    told = str(caught.value).split("line 2: ")[1:]
-    assert len(told) == len(kinds)
-    assert all(any(kind in each for each in told) for kind in kinds)
+    faults = str(error.value).split("line 2: ")[1:]
+    assert len(faults) == len(kinds)
+    assert all(any(kind in fault for fault in faults) for kind in kinds)
 
 
-def test_one_fault_among_ten_blocks_is_told_by_its_line(put, monkeypatch):
+def test_one_fault_among_ten_blocks_is_reported_with_its_line(put, monkeypatch):
     monkeypatch.setattr(edge_lists, "BLOCK", 50)
     lines = ["ann;North;South;2026-01;1"] * 50
-    for place in (0, 20, 49):
-        some = [*lines[:place], "ann;North;X;2026-01;1", *lines[place:]]
-        path = put("x.csv", "\n".join([HEAD, *some]))
-        with pytest.raises(FileFormatError, match=f"line {place + 2}: a vertex is not"):
+    for index in (0, 20, 49):
+        with_fault = [*lines[:index], "ann;North;X;2026-01;1", *lines[index:]]
+        path = put("x.csv", "\n".join([HEAD, *with_fault]))
+        with pytest.raises(FileFormatError, match=f"line {index + 2}: a vertex is not"):
             rows_in(path, options("refuse", **COLUMNS))
         assert len(rows_in(path, options(**COLUMNS))) == 50
 
@@ -243,7 +258,7 @@ EDGES = [
 LIST = {"source": 0, "target": 1, "weight": 2}
 NO_HEAD = {"header": False, "delimiter": ";", "decimal": ","}
 PLACES = NO_HEAD | {"user": 0, "source": 1, "target": 2, "period": 3, "weight": 4}
-# Name, lines of the head, rows, and how they are read.
+# Name, lines of the head, rows, and options.
 FILES = {
     "csv": ("x.csv", [b"sep=;", HEAD.encode()], BASE, COLUMNS | {"decimal": ","}),
     "csv, points": ("x.csv", [b"# note", HEAD.encode()], BASE, COLUMNS),
@@ -281,13 +296,13 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
 ):
     monkeypatch.setattr(edge_lists, "BLOCK", 60)
     name, head, rows, columns = FILES[kind]
-    how = options(**columns)
+    read_options = options(**columns)
 
     def counted(lines):
-        return rows_in(put(name, b"".join(line + b"\n" for line in [*head, *lines])), how)
+        return rows_in(put(name, b"".join(line + b"\n" for line in [*head, *lines])), read_options)
 
-    # Of the rows before each place, and from there on.
-    counts = [(counted(rows[:place]), counted(rows[place:])) for place in range(len(rows) + 1)]
+    # Of the rows before each index, and from it on.
+    counts = [(counted(rows[:index]), counted(rows[index:])) for index in range(len(rows) + 1)]
     changed = {True: 0, False: 0}
 
     @settings(
@@ -298,13 +313,13 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
         suppress_health_check=list(HealthCheck),
     )
     @given(lines(rows), st.integers(0, len(rows)))
-    def one(line, place):
-        own, (above, below) = counted([line]), counts[place]
-        assert len(own) <= 1
-        assert counted([*rows[:place], line, *rows[place:]]) == above + own + below
-        changed[bool(own)] += 1
+    def check_line(line, index):
+        of_line, (above, below) = counted([line]), counts[index]
+        assert len(of_line) <= 1
+        assert counted([*rows[:index], line, *rows[index:]]) == above + of_line + below
+        changed[bool(of_line)] += 1
 
-    one()
+    check_line()
     assert min(changed.values()) > 0
 
 
@@ -312,35 +327,41 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "cp1252"])
 @settings(max_examples=30, deadline=None, database=None, derandomize=True)
 @given(line=st.text(st.characters() | st.sampled_from(";\ud800\udc00\u0a00N\u2029"), max_size=9))
-def test_lines_of_other_encodings_stand_by_themselves(tmp_path_factory, encoding, line):
+def test_a_bad_line_of_another_encoding_changes_no_other_line(tmp_path_factory, encoding, line):
     path = tmp_path_factory.getbasetemp() / "x.csv"
-    how = options(**COLUMNS, encoding=encoding)
+    read_options = options(**COLUMNS, encoding=encoding)
     row = "ann;North;South;2026-01;1"
-    kept = line.replace("\n", "").replace("\r", "")
+    bad_line = line.replace("\n", "").replace("\r", "")
     errors = "replace" if encoding == "cp1252" else "surrogatepass"
     counts = []
-    for lines in ([HEAD, row, row], [HEAD, row, kept, row], [HEAD, row, f"{kept};{row}", row]):
+    for lines in (
+        [HEAD, row, row],
+        [HEAD, row, bad_line, row],
+        [HEAD, row, f"{bad_line};{row}", row],
+    ):
         path.write_bytes("\n".join(lines).encode(encoding, errors))
-        counts.append(rows_in(path, how))
+        counts.append(rows_in(path, read_options))
     assert counts[0] == counts[1] == counts[2] == [("North", "South", "ann", "0", 1.0)] * 2
 
 
-def test_bytes_that_are_no_text_spoil_one_row_of_an_old_encoding(put):
+def test_a_byte_that_is_no_character_of_an_encoding_makes_one_row_bad(put):
     """Byte 0x81 is no character of this encoding."""
     rows = [HEAD.encode(), b"ann;North;South;2026-01;1", b"\x81;North;South;2026-01;1"] * 2
-    how = options(**COLUMNS, encoding="cp1252")
-    assert len(rows_in(put("x.csv", b"\n".join(rows)), how)) == 2
+    read_options = options(**COLUMNS, encoding="cp1252")
+    assert len(rows_in(put("x.csv", b"\n".join(rows)), read_options)) == 2
 
 
-def test_a_quote_that_swallows_its_neighbours_would_be_seen():
-    """The incorrect variant: a parser whose records go on over lines."""
+def test_a_quote_that_takes_in_other_lines_would_be_detected():
+    """By an incorrect variant: a parser whose records go on over several lines."""
 
-    def twin(lines):
+    def records_over_lines(lines):
         text = "\n".join(lines)
         return [tuple(row) for row in csv.reader(io.StringIO(text), delimiter=";") if len(row) == 2]
 
     rows = [f"a{number};b" for number in range(8)]
-    assert len(twin([*rows[:2], 'x;"y', *rows[2:]])) < len(twin(rows)) - 1
+    assert (
+        len(records_over_lines([*rows[:2], 'x;"y', *rows[2:]])) < len(records_over_lines(rows)) - 1
+    )
 
 
 # ------------------------------------------------------------------ tables
@@ -359,42 +380,43 @@ KINDS = [
 ]
 
 
-def raw_of(kind, folder, how):
+def raw_of(kind: str, folder: Path, read_options: Options) -> Any:
+    """Return the rows of TABLE, read from a table of this kind."""
     table = pa.table(TABLE)
     if kind == "pandas":
-        return edges_of_table(open_table(table.to_pandas()), how)
+        return edges_of_table(open_table(table.to_pandas()), read_options)
     if kind == "polars":
-        return edges_of_table(open_table(pl.DataFrame(TABLE)), how)
+        return edges_of_table(open_table(pl.DataFrame(TABLE)), read_options)
     if kind == "stream":
-        return edges_of(table.to_reader(2), how)
+        return edges_of(table.to_reader(2), read_options)
     if kind == "parquet":
         parquet.write_table(table, folder / "x.parquet")
-        return read_raw(folder / "x.parquet", how)
+        return read_raw(folder / "x.parquet", read_options)
     with pa.ipc.new_file(folder / "x.arrow", table.schema) as writer:
         writer.write_table(table, max_chunksize=2)
-    return read_raw(folder / "x.arrow", how)
+    return read_raw(folder / "x.arrow", read_options)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "stream", "parquet", "arrow"])
-def test_tables_with_gaps(tmp_path, kind):
-    how = options(**COLUMNS)
-    assert rows_that_count(raw_of(kind, tmp_path, how), how) == SOUND
+def test_gaps_of_a_table_are_left_out_or_reported_by_their_row(tmp_path, kind):
+    read_options = options(**COLUMNS)
+    assert rows_that_count(raw_of(kind, tmp_path, read_options), read_options) == SOUND
     refusing = options("refuse", **COLUMNS)
-    with pytest.raises(GraphCutsError) as caught:
+    with pytest.raises(GraphCutsError) as error:
         rows_that_count(raw_of(kind, tmp_path, refusing), refusing)
-    told = str(caught.value)
-    assert told.count("(counted from 0)") == len(KINDS)
+    message = str(error.value)
+    assert message.count("(counted from 0)") == len(KINDS)
     for row, words in KINDS:
-        assert words in told.split(row)[1].split(";")[0]
+        assert words in message.split(row)[1].split(";")[0]
 
 
 @pytest.mark.parametrize("odd", ["x", None, 2.5, float("nan"), "3", True, b"3", date(2026, 1, 1)])
 @pytest.mark.parametrize("values", [[1, 2, 3], ["1", "2", "3"], [1, "2", np.int64(3)]])
 def test_a_value_of_python_is_read_by_itself(values, odd):
-    how = options(vertices=range(4))
+    read_options = options(vertices=range(4))
     column = pd.Series([*values, odd], dtype=object)
     frame = pd.DataFrame({"source": column, "target": [0, 1, 2, 3]})
-    found = rows_that_count(edges_of_table(open_table(frame), how), how)
+    found = rows_that_count(edges_of_table(open_table(frame), read_options), read_options)
     assert found == [("1", "0"), ("2", "1"), ("3", "2"), *([("3", "3")] if odd == "3" else [])]
 
 
@@ -416,19 +438,19 @@ def test_ids_beyond_64_bits_are_no_vertices(tmp_path):
         gc.Graph.of(frame, vertices=3)
 
 
-# ------------------------------------------------------------------ what is said, and graphs
+# ------------------------------------------------------------------ notes, and graphs
 
 
 @pytest.mark.parametrize("lines", [[], ["North;South;1"], ["a;b;c;d", "North;;x"]])
-def test_what_is_left_out_is_said_whether_or_not_there_is_any(put, lines):
-    told = []
+def test_the_note_about_left_out_rows_does_not_depend_on_them(put, lines):
+    notes = []
     path = put("x.csv", "\n".join(["from;to;paid", *lines]))
     columns = gc.Columns(source="from", target="to", weight="paid", on_bad="skip")
     graph = gc.read_graph(
-        path, columns=columns, vertices=ZONES, max_weight_change=1, tell=told.append
+        path, columns=columns, vertices=ZONES, max_weight_change=1, tell=notes.append
     )
     assert len(graph.rows) == lines.count("North;South;1")
-    read, left_out = told[0].split(" Rows ")
+    read, left_out = notes[0].split(" Rows ")
     assert read == "Read as the endpoints of an edge: 'from', 'to'; as its weight: 'paid'."
     assert left_out == (
         "with a missing end, an end outside the vertex set, a weight that is no number >= 0 or "
@@ -436,14 +458,14 @@ def test_what_is_left_out_is_said_whether_or_not_there_is_any(put, lines):
     )
 
 
-def test_vertices_that_only_bad_rows_name_are_none(put):
+def test_vertices_of_bad_rows_alone_are_no_vertices(put):
     path = put("x.csv", "from,to,paid\na,b,1\nb,c,-1\nc,d,\ne,,1\n")
     columns = gc.Columns(source="from", target="to", weight="paid", on_bad="skip")
     graph = gc.read_graph(path, columns=columns, max_weight_change=1)
     assert graph.labels == ("a", "b")
 
 
-def test_decimal_commas(put):
+def test_decimal_commas_are_read_if_they_are_declared(put):
     path = put("x.csv", "a;b;weight\n1;2;3,5\n2;3;1e1\n" + "3;1;0,25\n" * 3)
     graph = gc.read_graph(path, columns=gc.Columns(decimal=","), max_weight_change=1)
     assert graph.weights.tolist() == [3.5, 0.75, 10.0]
@@ -451,14 +473,16 @@ def test_decimal_commas(put):
     graph = gc.read_graph(quoted, columns=gc.Columns(decimal=","), max_weight_change=1)
     assert graph.weights.tolist() == [3.5]
     blanks = put("z.edges", "1 2 3,5\n")
-    how = gc.Columns(decimal=",", weight=2)
-    assert gc.read_graph(blanks, columns=how, max_weight_change=1).weights.tolist() == [3.5]
+    read_options = gc.Columns(decimal=",", weight=2)
+    assert gc.read_graph(blanks, columns=read_options, max_weight_change=1).weights.tolist() == [
+        3.5
+    ]
     with pytest.raises(FileFormatError, match=r"line 2: .*pass decimal=',' for decimal commas"):
         gc.read_graph(path, max_weight_change=1)
 
 
 @pytest.mark.parametrize(
-    ("name", "columns", "words"),
+    ("name", "columns", "message"),
     [
         ("x.mtx", {"on_bad": "skip"}, "are for edge lists"),
         ("x.parquet", {"decimal": ","}, "decimal= is for weights"),
@@ -467,26 +491,26 @@ def test_decimal_commas(put):
         ("x.edges", {"on_bad": "skip"}, "pass weight= or weighted=False"),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path, name, columns, words):
+def test_options_that_do_not_fit_the_format_are_refused(tmp_path, name, columns, message):
     parquet.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "x.parquet")
     for other in ("x.mtx", "x.csv", "x.edges"):
         (tmp_path / other).write_text("a,b\n1,2\n")
-    with pytest.raises(FileFormatError, match=words):
+    with pytest.raises(FileFormatError, match=message):
         gc.read_graph(tmp_path / name, columns=gc.Columns(**columns))
 
 
-@pytest.mark.parametrize("wrong", [{"decimal": ";"}, {"on_bad": "ignore"}])
-def test_unknown_words_are_refused(wrong):
+@pytest.mark.parametrize("choice", [{"decimal": ";"}, {"on_bad": "ignore"}])
+def test_unknown_choices_are_refused(choice):
     with pytest.raises(ParameterError, match="choose one of"):
-        gc.Columns(**wrong)
+        gc.Columns(**choice)
 
 
-def test_lists_of_edges_tell_all_kinds_too():
-    with pytest.raises(GraphError) as caught:
+def test_all_kinds_of_faults_in_a_list_of_edges_are_reported():
+    with pytest.raises(GraphError) as error:
         gc.Graph.of(
             [("a", "b", 1), ("a", "c", 1), (None, "b", 1), ("b", "a", "x")], vertices=["a", "b"]
         )
-    told = str(caught.value)
+    message = str(error.value)
     for number, words in ((1, "vertex set"), (2, "may be missing"), (3, "not a number")):
-        assert words in told.split(f"edge {number} ")[1].split(";")[0]
-    assert np.all([f"edge {number} " in told for number in (1, 2, 3)])
+        assert words in message.split(f"edge {number} ")[1].split(";")[0]
+    assert np.all([f"edge {number} " in message for number in (1, 2, 3)])

@@ -14,7 +14,7 @@ DAYS = gc.Periods.of("2023-11-28..2024-03-02")
 
 
 @pytest.mark.parametrize(
-    ("given", "by", "count", "ends"),
+    ("source", "by", "count", "first_and_last"),
     [
         ("2026-01..2026-12", "month", 12, ("2026-01", "2026-12")),
         ("2025-11 .. 2026-02", "month", 4, ("2025-11", "2026-02")),
@@ -30,17 +30,19 @@ DAYS = gc.Periods.of("2023-11-28..2024-03-02")
         (DAYS, "day", 96, ("2023-11-28", "2024-03-02")),
     ],
 )
-def test_ranges_and_lists(given, by, count, ends):
-    found = gc.Periods.of(given)
-    assert (found.by, len(found.labels)) == (by, count)
-    assert ends is None or (found.labels[0], found.labels[-1]) == ends
-    assert found == gc.Periods.of(list(found.labels))
-    assert hash(found) == hash(gc.Periods(found.labels))
-    assert repr(found).startswith(f"Periods({count} {by}: ")
+def test_ranges_and_lists_are_periods_of_the_kind_of_their_labels(
+    source, by, count, first_and_last
+):
+    periods = gc.Periods.of(source)
+    assert (periods.by, len(periods.labels)) == (by, count)
+    assert first_and_last is None or (periods.labels[0], periods.labels[-1]) == first_and_last
+    assert periods == gc.Periods.of(list(periods.labels))
+    assert hash(periods) == hash(gc.Periods(periods.labels))
+    assert repr(periods).startswith(f"Periods({count} {by}: ")
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("source", "message"),
     [
         ([], "at least one period"),
         ("2026-02..2026-01", "ends before it begins"),
@@ -50,7 +52,7 @@ def test_ranges_and_lists(given, by, count, ends):
         ("2026-13..2026-14", "there is no '2026-13'"),
         (["2025-02-29"], "there is no '2025-02-29'"),
         ("0001-01-01..2026-01-01", "at most 10,000 periods"),
-        ([str(each) for each in range(10_001)], "at most 10,000 periods"),
+        ([str(year) for year in range(10_001)], "at most 10,000 periods"),
         (["2026-02", "2026-01"], "in the order of time"),
         (["2026-01", "2026-01"], "occurs twice"),
         (["2026-01", "2026"], "not month and year in one list"),
@@ -64,13 +66,14 @@ def test_ranges_and_lists(given, by, count, ends):
         (5, "a range"),
     ],
 )
-def test_what_is_refused(given, problem):
-    with pytest.raises(ParameterError, match=problem) as refused:
-        gc.Periods.of(given)
+def test_ranges_and_lists_that_are_no_periods_are_refused(source, message):
+    with pytest.raises(ParameterError, match=message) as refused:
+        gc.Periods.of(source)
     assert "\n" not in str(refused.value)
 
 
-def parts(day):
+def labels_by_level(day: date) -> dict[str, str]:
+    """Return the labels of the periods that a day lies in."""
     return {
         "day": f"{day:%Y-%m-%d}",
         "month": f"{day:%Y-%m}",
@@ -88,15 +91,17 @@ def test_levels_hold_the_days_of_a_calendar(by):
     tree = DAYS.tree(by)
     assert (tree.levels, tree.n) == (tuple(names), len(days))
     for name in names:
-        own = [parts(day)[name] for day in days]
-        assert list(tree.labels(name)) == sorted(set(own))
-        assert tree.sizes(name).tolist() == [own.count(label) for label in tree.labels(name)]
+        labels_of_days = [labels_by_level(day)[name] for day in days]
+        assert list(tree.labels(name)) == sorted(set(labels_of_days))
+        assert tree.sizes(name).tolist() == [
+            labels_of_days.count(label) for label in tree.labels(name)
+        ]
     for above, name in pairwise(names):
         for code, label in enumerate(tree.labels(name)):
-            day = next(day for day in days if parts(day)[name] == label)
-            assert tree.labels(above)[tree.parents(name)[code]] == parts(day)[above]
-    own = [tree.labels()[code] for code in DAYS.codes(by)]
-    assert own == [parts(day)[names[-1]] for day in days]
+            day = next(day for day in days if labels_by_level(day)[name] == label)
+            assert tree.labels(above)[tree.parents(name)[code]] == labels_by_level(day)[above]
+    labels_of_days = [tree.labels()[code] for code in DAYS.codes(by)]
+    assert labels_of_days == [labels_by_level(day)[names[-1]] for day in days]
 
 
 @pytest.mark.parametrize("by", ["month", "week", "period", [], ["year", "year"]])
@@ -107,7 +112,7 @@ def test_levels_are_not_finer_than_the_periods(by):
         DAYS.tree(["month", "year"])
 
 
-def test_names_have_one_level():
+def test_periods_with_names_have_one_level():
     terms = gc.Periods.of(["spring", "autumn"])
     assert terms.tree("period") == terms.tree()
     with pytest.raises(ParameterError, match="the periods are names: tables of them are by 'per"):
@@ -116,7 +121,7 @@ def test_names_have_one_level():
         gc.Periods.of("2026").tree("month")
 
 
-def test_which_period_a_date_lies_in():
+def test_a_date_has_the_number_of_its_period_and_minus_one_without_one():
     months = gc.Periods.of("2026-01..2026-12")
     for value in ("2026-03-09", "2026-03-09T11:30:00", "2026-03", datetime(2026, 3, 9, 1)):
         assert months.number(value) == 2
@@ -136,7 +141,7 @@ def test_which_period_a_date_lies_in():
         (month - 1) // 3 for month in range(1, 13)
     ]
     terms = gc.Periods.of(["spring", "autumn"])
-    assert [terms.number(each) for each in ("autumn", "spring", "winter")] == [1, 0, -1]
+    assert [terms.number(name) for name in ("autumn", "spring", "winter")] == [1, 0, -1]
 
 
 @pytest.mark.parametrize(
@@ -162,15 +167,17 @@ def test_text_behind_a_day_is_a_time_without_an_offset(text):
     assert not DAYS.is_one(text)
 
 
-@pytest.mark.parametrize("given", ["2024-02..2024-04", "2023-Q4..2024-Q2", "2023..2024"])
-def test_first_and_last_days_are_those_of_the_calendar(given):
-    periods = gc.Periods.of(given)
-    starts, ends = periods.days
-    for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        days = [date(1970, 1, 1) + timedelta(day) for day in (start - 1, start, end, end + 1)]
-        found = [periods.number(day) for day in days]
-        assert found[1:3] == [number, number]
-        assert number not in (found[0], found[3])
+@pytest.mark.parametrize("text", ["2024-02..2024-04", "2023-Q4..2024-Q2", "2023..2024"])
+def test_first_and_last_days_are_those_of_the_calendar(text):
+    periods = gc.Periods.of(text)
+    first_days, last_days = periods.days
+    for number, (first, last) in enumerate(
+        zip(first_days.tolist(), last_days.tolist(), strict=True)
+    ):
+        days = [date(1970, 1, 1) + timedelta(day) for day in (first - 1, first, last, last + 1)]
+        numbers = [periods.number(day) for day in days]
+        assert numbers[1:3] == [number, number]
+        assert number not in (numbers[0], numbers[3])
     with pytest.raises(ParameterError, match="need periods of time"):
         _ = gc.Periods.of(["spring"]).days
 
@@ -186,7 +193,7 @@ def test_first_and_last_days_are_those_of_the_calendar(given):
         ("2026-Q1,2026-Q3..2026-Q4", ["2026-Q1", "2026-Q3", "2026-Q4"]),
     ],
 )
-def test_commas_separate_a_list(text, labels):
+def test_a_text_with_commas_is_a_list_of_periods_and_ranges(text, labels):
     assert gc.Periods.of(text) == gc.Periods.of(labels)
 
 
@@ -207,7 +214,7 @@ def test_commas_separate_a_list(text, labels):
         ("spring", 'or list all labels, as "spring,autumn"'),
     ],
 )
-def test_what_is_no_list_is_refused_in_one_line(text, problem):
+def test_a_text_that_is_no_list_of_periods_is_refused_on_one_line(text, problem):
     with pytest.raises(ParameterError, match=problem) as refused:
         gc.Periods.of(text)
     assert "\n" not in str(refused.value)
