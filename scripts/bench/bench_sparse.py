@@ -205,7 +205,7 @@ def baseline(graph: gc.Graph, groups: gc.Groups, method: str, seed: int) -> Any:
     sums = []
     if method == "blocks":
         options = {"epsilon": remaining / 20, "whole": True, "name": "groups", "source": source}
-        sums = [refinable_groups(graph, (groups, groups), **options).measurement]
+        sums = [measure_refinable_groups(graph, (groups, groups), **options).measurement]
         remaining -= remaining / 20
     degrees = measure_degrees(
         graph, count_noise, epsilon=remaining, source=source, without_maximum=True

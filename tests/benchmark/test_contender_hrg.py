@@ -76,7 +76,7 @@ def test_random_moves_have_the_transition_chances():
     """After 3 moves from one of 15 trees, by a power of the transition matrix."""
     graph, runs, source = random_graph(4, 3, density=0.5), 2500, SeededEntropy(5)
     trees = all_trees(graph)
-    law = np.linalg.matrix_power(transitions(trees, 0.7), 3)[0]
+    law = np.linalg.matrix_power(transition_matrix(trees, 0.7), 3)[0]
     counts = dict.fromkeys(trees, 0)
     for _ in range(runs):
         tree = copy.deepcopy(next(iter(trees.values())))

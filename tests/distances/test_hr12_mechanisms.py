@@ -28,7 +28,7 @@ from graphcuts_dp.distances.coordinate import (
     tune_coordinate,
 )
 from graphcuts_dp.distances.embeddings import bourgain_embedding, exact_embedding
-from graphcuts_dp.distances.learner import L1Learner, coordinate_bounds
+from graphcuts_dp.distances.learner import L1Learner, are_guaranteed, coordinate_bounds
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
@@ -161,7 +161,7 @@ def test_a_release_gives_the_same_answers_one_by_one_and_all_at_once():
         locations = random_people(metric, 10**6)
         mechanism = learner(metric, people=10**6, delta=delta)
         state = mechanism.learn(locations, SeededEntropy(4))
-        assert guaranteed(state)
+        assert are_guaranteed(state)
         values, (low, high), truth = (
             mechanism.values(state),
             mechanism.ranges(state),

@@ -18,6 +18,7 @@ from graphcuts_dp.graph.grid import (
     bounded_cut,
     bounded_total,
     doubled_sums,
+    vertex_count,
 )
 from scripts.figures.random_graphs import planted_partition
 
@@ -176,7 +177,7 @@ def by_linear_program(graph: AnyGraph, S: Mask, T: Mask, bound: int, steps: np.n
     edges = len(first)
     if not edges:
         return 0.0
-    incidence = np.zeros((vertices_of(graph), edges))
+    incidence = np.zeros((vertex_count(graph), edges))
     incidence[first, np.arange(edges)] = 1
     incidence[second, np.arange(edges)] = 1
     optimum = scipy.optimize.linprog(

@@ -175,4 +175,4 @@ def test_a_matrix_without_entries():
 )
 def test_rows_that_do_not_fit(matrix, message):
     with pytest.raises(GraphError, match=message):
-        from_rows_on(VertexSet(4), parts(matrix, 2), max_weight=1.0)
+        graph_of_matrix_rows(VertexSet(4), parts(matrix, 2), max_weight=1.0)
