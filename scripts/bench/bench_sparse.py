@@ -36,6 +36,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.kept_edges import KeptEdges, threshold_for
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.measure.cells import measure_refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.privacy.entropy import SeededEntropy
