@@ -227,7 +227,7 @@ def _all_between(first: str, last: str) -> tuple[str, ...]:
 
 
 def _migration_fields(migration: Migration) -> dict[str, Any]:
-    account = migration.account
+    spending = migration.spending
     return {
         "dry_run": migration.dry_run,
         "format_before": migration.before,
@@ -236,10 +236,10 @@ def _migration_fields(migration: Migration) -> dict[str, Any]:
         "records": migration.records,
         "contents": migration.contents,
         "head": str(migration.head),
-        "uses": account.uses,
-        "epsilon": account.total.epsilon,
-        "delta": account.total.delta,
-        "budget": None if account.budget is None else str(account.budget),
+        "uses": spending.uses,
+        "epsilon": spending.total.epsilon,
+        "delta": spending.total.delta,
+        "budget": None if spending.budget is None else str(spending.budget),
         "backup": str(migration.backup),
     }
 
@@ -255,7 +255,7 @@ def _migration_lines(store: str, migration: Migration) -> list[str]:
         f"{_count(migration.contents, 'kept content')} are "
         f"intact; it {verb} to {migration.backup}"
     )
-    return [line, f"before and after: {migration.account}"]
+    return [line, f"before and after: {migration.spending}"]
 
 
 def _count(number: int, noun: str) -> str:

@@ -38,7 +38,7 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.plain_values import APART, intact, plain
+from graphcuts_dp.ledger.plain_values import APART, check_intact, plain
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource, Seed, as_seed
@@ -293,7 +293,7 @@ class DistanceSession(StoreSession[InteractiveDistances]):
     @property
     def history(self) -> list[DistanceAnswer]:
         """All answers so far, oldest first, by whichever process."""
-        with self._ledger.locked(), intact("a query on the record is damaged"):
+        with self._ledger.locked(), check_intact("a query on the record is damaged"):
             answers = []
             for seq in self._runner.totals.shown:
                 query = json.loads(self._ledger.content(self._ledger.record(seq)[0]))

@@ -76,9 +76,10 @@ class KeptMeasurement:
     """A measurement of a use, as its store keeps it.
 
     Attributes:
-        content: the packed measurement, see `results.packing.pack`.
+        content: the packed measurement, the first one if the use has two; see
+            `results.packing.pack`.
         completion: plain values that say how the result is computed from it.
-        complete: False if a second measurement is missing.
+        complete: whether the use is finished; False if its second measurement is missing.
         later: the packed second measurement; None if absent.
     """
 
@@ -107,7 +108,7 @@ class Charge:
 
     @property
     def keeps(self) -> bool:
-        """Return whether `keep` stores the measurement itself, not its digest alone."""
+        """Return whether `keep` stores the measurement itself, not only its digest."""
         return self.store is not None and self.store.keep
 
     def keep(self, content: bytes, completion: Mapping[str, Any], *, last: bool = True) -> "Charge":
@@ -169,7 +170,7 @@ class Charge:
                 )
             with ledger.writing() as entries:
                 if self.store.keep:
-                    entries.content(content, packed=True)
+                    entries.add_content(content, packed=True)
                 entries.add(kind, number, body)
 
     def record_files(self, digests: Mapping[str, str]) -> None:
@@ -190,11 +191,11 @@ class Charge:
             return ""
         cost = self.use.cost
         delta = f", delta = {cost.delta:g}" if cost.delta else ""
-        spent_by = f"epsilon = {cost.epsilon:g}{delta} was spent (use {self.use.number})"
+        spent_text = f"epsilon = {cost.epsilon:g}{delta} was spent (use {self.use.number})"
         if self.provenance.measured and not self.store.keep:
-            return f"{spent_by}, and its result was not kept"
+            return f"{spent_text}, and its result was not kept"
         words = ["graphcuts-dp", "resume", str(self.store.path), *["--force"] * force]
-        return f"{spent_by}; resume with: {shlex.join(words)}"
+        return f"{spent_text}; resume with: {shlex.join(words)}"
 
 
 def begin_charge(
@@ -239,8 +240,8 @@ def begin_charge(
     Warns:
         PrivacyWarning: before anything is charged, when delta is too large.
     """
-    count, of = size_of(data)
-    warn_of_delta(cost.delta, count=count, of=of, stacklevel=stacklevel + 1)
+    count, noun = size_of(data)
+    warn_of_delta(cost.delta, count=count, of=noun, stacklevel=stacklevel + 1)
     if store is None:
         if guarantee.is_private:
             warn_of_second_use(data, stacklevel=stacklevel + 1)
@@ -252,14 +253,14 @@ def begin_charge(
             f"what is measured takes up to {content_bytes / 1e9:,.3g} GB, and a store keeps at "
             "most 1 GB of a use; nothing was spent: use Store(..., keep=False), or --no-keep"
         )
-    column = "" if periods is None else str(Subject.of(data).schema.get("period") or "")
+    period_column = "" if periods is None else str(Subject.of(data).schema.get("period") or "")
     call: dict[str, Any] = {
         "kind": kind,
         "parameters": parameters,
         "cost": cost,
         "guarantee": guarantee,
         "periods": periods,
-        "column": column,
+        "column": period_column,
         "inputs": inputs,
     }
     if chosen_store.resume:  # a missing store has nothing to resume, and is not created
@@ -303,7 +304,7 @@ def _resumed_charge(ledger: Ledger, store: Store, call: Mapping[str, Any]) -> Ch
     uses = [
         use
         for use in uses_of(ledger)
-        if all(_same(getattr(use, name), value) for name, value in call.items())
+        if all(_equals_recorded(getattr(use, name), value) for name, value in call.items())
         and (store.resume is True or use.number == store.resume)
     ]
     if not uses:
@@ -325,16 +326,16 @@ def _resumed_charge(ledger: Ledger, store: Store, call: Mapping[str, Any]) -> Ch
     return Charge(provenance_of(ledger, use), store, use, measurement)
 
 
-def _same(recorded: Any, value: Any) -> bool:
+def _equals_recorded(recorded: Any, value: Any) -> bool:
     """Return whether a value equals a recorded one, in which tuples may have become lists."""
     if isinstance(value, Mapping):
         return (
             isinstance(recorded, Mapping)
             and recorded.keys() == value.keys()
-            and all(_same(recorded[key], part) for key, part in value.items())
+            and all(_equals_recorded(recorded[key], part) for key, part in value.items())
         )
     if isinstance(value, list | tuple) and isinstance(recorded, list | tuple):
-        return len(recorded) == len(value) and all(map(_same, recorded, value))
+        return len(recorded) == len(value) and all(map(_equals_recorded, recorded, value))
     return bool(recorded == value)
 
 
@@ -355,8 +356,9 @@ def _unmeasured_provenance(ledger: Ledger, use: Use) -> Provenance:
 def _observe_if_charged(ledger: Ledger, store: Store, uses_before: float, cost: Cost) -> None:
     """Observe the charge of a use whose record is in the store although writing it failed.
 
-    The last of the system calls of a transaction can fail when the record is on the disk already.
-    Then the use is charged, and the error says so.
+    The last system call of a transaction can fail when the record is on the disk already. Then the
+    use is charged, and the error says so. It is found by its number and its cost, since another
+    process may have begun a use in between.
 
     Args:
         ledger: of the store.
@@ -474,9 +476,11 @@ def check_known(subject: Subject, store: Store | None, identifier: str | None = 
         identifier = peek_store_id(store.file)
     if not charged or identifier in {use.identifier for use in charged}:
         return
-    own_path = str(store.file) if store is not None and store.exists else ""
-    if identifier is None and own_path in {use.store for use in charged}:
-        return  # busy, or left by a killed process within a transaction: opening it says more
+    store_path = str(store.file) if store is not None and store.exists else ""
+    if identifier is None and store_path in {use.store for use in charged}:
+        # The store is busy, or a killed process left it within a transaction: opening it raises a
+        # better error.
+        return
     path = charged[0].store
     advice = f": add --store {shlex.quote(path)}, so that what is spent adds up"
     if not Path(path).exists():

@@ -27,9 +27,10 @@ def copy_database(source: sqlite3.Connection, target: Path, *, shown: Path) -> N
     try:
         os.close(open_secret(target, new=True))
         with explained(shown), closing(_connect(target)) as copy:
-            copy.execute("PRAGMA journal_mode = OFF")  # nobody knows the file yet
+            copy.execute("PRAGMA journal_mode = OFF")  # no other process knows the file yet
             source.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")  # of a registry's: one file, no WAL
+            # A registry is in WAL mode, which is copied, too; the copy is to be a single file.
+            copy.execute("PRAGMA journal_mode = DELETE")
         flush_file(target)
     except OSError as problem:
         raise LedgerError(f"cannot write {shown}: {problem.strerror}") from None

@@ -37,7 +37,8 @@ from graphcuts_dp.files import (
 )
 
 APPLICATION = 0x67634450  # "gcDP"
-LARGEST_CONTENT = 10**9 - 2**16  # bytes: the longest value of SQLite, less some for a mark
+# Bytes of a content: the longest value of SQLite, less some for the byte that marks compression.
+LARGEST_CONTENT = 10**9 - 2**16
 VERSION = 2
 
 _TABLES = {
@@ -107,7 +108,7 @@ def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 3
 
 
 def _part_of(path: Path) -> Path:
-    """Return the path at which a store is written before it gets its name."""
+    """Return the path of a new store until it is complete and gets its name."""
     return path.with_name(f".{path.name}.part")
 
 
@@ -338,6 +339,7 @@ class StoreFile:
         Raises:
             LedgerError: it is to something else, or to a damaged store.
         """
+        # A pragma, the value that it must return, and the message if it returns another one.
         checks: list[tuple[str, object, str]] = [
             ("application_id", APPLICATION, "is not a store of this program"),
             (
@@ -349,10 +351,10 @@ class StoreFile:
         if not self._read_only:
             needs_journal = "is on a disk that cannot hold a journal"
             checks.append(("journal_mode = TRUNCATE", "truncate", needs_journal))
-        for pragma, expected, problem in checks:
-            (stored,) = connection.execute(f"PRAGMA {pragma}").fetchone()
-            if stored != expected:
-                raise LedgerError(f"the store {self.path} {problem.format(stored)}")
+        for pragma, expected, message in checks:
+            (value,) = connection.execute(f"PRAGMA {pragma}").fetchone()
+            if value != expected:
+                raise LedgerError(f"the store {self.path} {message.format(value)}")
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         if self.path.stat().st_size % page_size:
             raise LedgerError(f"the store {self.path} is damaged: it was cut short")
@@ -456,13 +458,13 @@ class StoreFile:
             raise self._lock.busy()
         try:
             with explained(self.path):
-                self._disconnect(alone=self._depth > 0 or self._is_free())
+                self._disconnect(alone=self._depth > 0 or self._take_free_lock())
         finally:
             self._thread_lock.release()
         self._lock.close()
 
-    def _is_free(self) -> bool:
-        """Return whether this process has taken the lock, without waiting for another one."""
+    def _take_free_lock(self) -> bool:
+        """Take the lock unless another process has it, and return whether it was taken."""
         if self._read_only:
             return False
         try:

@@ -57,10 +57,13 @@ class KnownUse:
 
 
 def state_folder() -> Path:
-    """Return the folder of the index: that of the system for state, or as the environment says.
+    """Return the folder of the index.
+
+    The variable `STATE_FOLDER` of the environment names it. By default it lies in the folder that
+    the system has for state of programs.
 
     Raises:
-        LedgerError: the environment names none, and the home folder of the account is not known.
+        LedgerError: no variable names a folder, and the home folder of the account is not known.
     """
     chosen = os.environ.get(STATE_FOLDER)
     if chosen:
@@ -79,9 +82,9 @@ def state_folder() -> Path:
 
 
 def uses_of_data(subject: Subject) -> tuple[KnownUse, ...]:
-    """Return the lines of the index about data, in order.
+    """Return the lines of the index about data, in order; none about rows without digests.
 
-    There are none about rows that stay in an engine and have no name.
+    Rows that stay in an engine and have no name have no digests.
 
     Raises:
         LedgerError: the index cannot be read.
@@ -154,15 +157,15 @@ def register(subject: Subject, store: str, identifier: str = "") -> None:
             return
         handle = open_secret(folder / _INDEX)
         with os.fdopen(handle, "r+b") as file:
-            is_cut_off = file.read()[-1:] not in (b"", b"\n")  # its last line
+            is_cut_off = file.read()[-1:] not in (b"", b"\n")  # by a killed process
             stored = {
                 "digests": digests,
                 "reading": {name: subject.schema.get(name) for name in READING},
                 "store": store,
                 "identifier": identifier,
             }
-            before = "\n" if is_cut_off else ""
-            file.write(f"{before}{json.dumps(stored)}\n".encode())
+            line_break = "\n" if is_cut_off else ""
+            file.write(f"{line_break}{json.dumps(stored)}\n".encode())
             file.flush()
             os.fsync(file.fileno())
 

@@ -8,11 +8,11 @@ state that a mechanism continues from (`StoredState`) is replaced by each step; 
 step holds a digest of the public part, and a commitment to the secret part that is salted with a
 nonce, which is overwritten together with the secret.
 
-**Checkpoints.** From time to time a record holds the sums of the costs of all uses before it, and
-the running digest before it; the digest starts again from that. To charge one more use it suffices
-to read the records from the latest checkpoint on, so a use takes the same time however many there
-were. Everything else reads and checks all records (`Ledger.uses`), and compares each checkpoint
-with the sums of the records before it.
+**Checkpoints.** After some records there is a CHECKPOINT record. It holds the sums of the costs of
+all uses before it, and the value of the running digest, which starts again from that value. To
+charge one more use, the records from the latest checkpoint on suffice, so the time does not depend
+on the number of earlier uses. Everything else reads and checks all records (`Ledger.uses`), and
+compares each checkpoint with the sums of the records before it.
 
 The digests detect accidents and edits; by themselves they cannot detect that somebody put back an
 older copy, or recomputed every digest. Whoever may write the store is trusted; whoever keeps a
@@ -38,7 +38,7 @@ from typing import Any, final
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.former_names import current
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
-from graphcuts_dp.ledger.plain_values import from_plain, intact
+from graphcuts_dp.ledger.plain_values import check_intact, from_plain
 from graphcuts_dp.ledger.records import (
     Entries,
     Head,
@@ -48,16 +48,16 @@ from graphcuts_dp.ledger.records import (
     UseTotals,
     decode,
     encode,
-    extended_chain,
+    extend_chain,
     seal,
-    unpacked,
+    unpack_content,
 )
 from graphcuts_dp.ledger.spending import Coverage, SpendingTotals
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
-_FETCHED_RECORDS = 4096  # that are read at a time; a transaction has far fewer
-_STATEMENT_VALUES = 500  # of one statement: SQLite allows 999 and more
+_FETCHED_RECORDS = 4096  # records that are read at a time; a transaction has far fewer
+_STATEMENT_VALUES = 500  # values of one statement: SQLite allows at least 999
 _CHECKPOINT_RECORDS = 64  # after so many records, a transaction begins with a checkpoint
 # Version of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage`
 # compute other sums from the same records. Checkpoints of other versions are not used.
@@ -72,8 +72,8 @@ class Ledger:
         path: an existing store.
         timeout: seconds to wait for other processes and threads.
         expected: an earlier head of the ledger; None if none is known.
-        whole: True reads and checks all records. False begins at the latest checkpoint, if there is
-            one: enough to charge a use, and to finish it. Earlier records are read when needed.
+        whole: True reads and checks all records. False reads from the latest checkpoint on, which
+            suffices to charge a use and to finish it; earlier records are read if needed.
         read_only: as for `StoreFile`.
 
     Attributes:
@@ -122,8 +122,10 @@ class Ledger:
         self._whole = True  # whether reading began at the first record
         self._uses: dict[int, UseTotals] = {}  # of the records that were read
         self._checkpoint = 0  # number of the latest CHECKPOINT record
-        self._spending: SpendingTotals | None = None  # without the uses in `_uncounted`
-        self._uncounted: list[bytes] = []  # bodies of BEGIN records
+        # Costs are added up when `spending` needs them: `_uncounted` has the bodies of the BEGIN
+        # records that `_spending` does not include yet.
+        self._spending: SpendingTotals | None = None
+        self._uncounted: list[bytes] = []
 
     def _begin_at_checkpoint(self) -> bool:
         """Set all totals to those before the latest checkpoint; False if no checkpoint can be used.
@@ -138,11 +140,11 @@ class Ledger:
             ).fetchone()
         if row is None:
             return False
-        with intact(f"the store {path} was altered: a checkpoint is damaged"):
+        with check_intact(f"the store {path} was altered: a checkpoint is damaged"):
             seq, body = row[0], decode(row[1], path)
             if body["rules"] != _SUMMING_RULES:
                 return False
-            self.records, self.chain = seq - 1, _Resumed(bytes.fromhex(body["before"]))
+            self.records, self.chain = seq - 1, _DigestValue(bytes.fromhex(body["before"]))
             self.joined = [int(record) for record in body["joined"]]
             self.registry = None if body["registry"] is None else int(body["registry"])
             self._spending = SpendingTotals.from_dict(body["spending"])
@@ -206,11 +208,13 @@ class Ledger:
         Raises:
             LedgerError: a record is damaged.
         """
-        with intact(f"the store {self.file.path} was written by another version, or is damaged"):
+        with check_intact(
+            f"the store {self.file.path} was written by another version, or is damaged"
+        ):
             if self._spending is None:
                 budget = self.header["budget"]
-                terms = None if budget is None else (budget["epsilon"], budget["delta"])
-                self._spending = SpendingTotals.under(terms)
+                limits = None if budget is None else (budget["epsilon"], budget["delta"])
+                self._spending = SpendingTotals.under(limits)
             while self._uncounted:
                 use = current(decode(self._uncounted[0], self.file.path))
                 self._spending.add([_coverage_and_cost(use)])
@@ -223,9 +227,10 @@ class Ledger:
         return Head(self.records, self.chain.digest())
 
     def _check_whole(self) -> None:
-        """Check what the chain does not cover: states, and that no latest query is missing.
+        """Check what the chain does not cover: states, and that no recent query is missing.
 
-        Earlier queries were there when their transaction ended; each is checked when it is read.
+        Only queries of the last `_FETCHED_RECORDS` records are looked for. Other queries are
+        checked when they are read.
 
         Raises:
             LedgerError: a state does not fit, a query is missing, or this is an older copy.
@@ -276,11 +281,11 @@ class Ledger:
             LedgerError: as `StoreFile.transaction`.
         """
         is_due = self.records - self._checkpoint >= _CHECKPOINT_RECORDS
-        sums = self._sums() if is_due else None
+        checkpoint = self._checkpoint_body() if is_due else None
         with self.file.transaction() as connection:
             entries = Entries(connection, self.records, self.chain.copy())
-            if sums is not None:
-                entries.add(Kind.CHECKPOINT, 0, sums)
+            if checkpoint is not None:
+                entries.add(Kind.CHECKPOINT, 0, checkpoint)
             yield entries
             connection.execute(
                 "UPDATE head SET seq = ?, digest = ?", (entries.records, entries.chain.digest())
@@ -319,7 +324,7 @@ class Ledger:
             chain = self.chain.copy()
             try:
                 for row in rows:
-                    chain = extended_chain(chain, row)
+                    chain = extend_chain(chain, row)
                     if expected is not None and row[0] == expected.records:
                         self._check_expected(expected, chain)
                 self._count(rows, chain)
@@ -353,17 +358,17 @@ class Ledger:
             elif kind == Kind.JOINED:
                 self.joined.append(seq)
             elif kind == Kind.CHECKPOINT:
-                self._check_sums(decode(body, self.file.path))
+                self._check_checkpoint(decode(body, self.file.path))
                 self._checkpoint = seq
             elif kind == Kind.REGISTRY:
                 self.registry = seq
             elif use in self._uses or self._whole:
-                self._uses[use].follow(seq, kind, query, body)
+                self._uses[use].add(seq, kind, query, body)
             self.records = seq
         self.chain = chain
 
-    def _sums(self) -> dict[str, Any]:
-        """Return the body of a checkpoint that is the next record."""
+    def _checkpoint_body(self) -> dict[str, Any]:
+        """Return the body of a checkpoint after the latest record."""
         return {
             "before": self.chain.digest().hex(),
             "rules": _SUMMING_RULES,
@@ -372,13 +377,13 @@ class Ledger:
             "spending": self.spending.to_dict(),
         }
 
-    def _check_sums(self, stored: dict[str, Any]) -> None:
+    def _check_checkpoint(self, stored: dict[str, Any]) -> None:
         """Check the body of a checkpoint against the records before it.
 
         Raises:
             LedgerError: they do not fit together.
         """
-        with intact(f"the store {self.file.path} was altered: a checkpoint is damaged"):
+        with check_intact(f"the store {self.file.path} was altered: a checkpoint is damaged"):
             fits = (stored["joined"], stored["registry"]) == (self.joined, self.registry)
             if stored["rules"] == _SUMMING_RULES:
                 fits &= self.spending.agrees(SpendingTotals.from_dict(stored["spending"]))
@@ -412,7 +417,7 @@ class Ledger:
             row = self.file.connection.execute(
                 "SELECT data FROM contents WHERE digest = ?", (digest,)
             ).fetchone()
-        data = None if row is None else unpacked(row[0])
+        data = None if row is None else unpack_content(row[0])
         if data is None or hashlib.sha256(data).digest() != digest:
             raise LedgerError(f"the store {self.file.path} was altered: a content does not fit")
         return data
@@ -459,7 +464,7 @@ class Ledger:
                 "SELECT seq, use, kind, query, body FROM records ORDER BY seq"
             )
             for row in rows:
-                chain = extended_chain(chain, row)
+                chain = extend_chain(chain, row)
             digests = [digest for (digest,) in connection.execute("SELECT digest FROM contents")]
         if chain.digest() != self.chain.digest():
             raise LedgerError(f"the store {path} was altered: its records do not fit together")
@@ -492,7 +497,7 @@ def _coverage_and_cost(use: dict[str, Any]) -> tuple[Coverage | None, Cost]:
 
 
 @final
-class _Resumed:
+class _DigestValue:
     """A running digest of which only the value is known, so that a checkpoint must follow."""
 
     def __init__(self, value: bytes) -> None:
@@ -502,6 +507,6 @@ class _Resumed:
         """Return the value."""
         return self._value
 
-    def copy(self) -> "_Resumed":
+    def copy(self) -> "_DigestValue":
         """Return this object, which never changes."""
         return self

@@ -20,7 +20,7 @@ from graphcuts_dp.files import flush_folder
 from graphcuts_dp.ledger.copies import copy_database
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import FORMAT, Budget, check_format, ledger_budget
-from graphcuts_dp.ledger.plain_values import intact
+from graphcuts_dp.ledger.plain_values import check_intact
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.uses import spent_together, uses_of
 from graphcuts_dp.privacy.composition import Cost
@@ -31,8 +31,8 @@ STEPS: Mapping[int, Callable[[Ledger], None]] = {}
 
 @final
 @dataclass(frozen=True)
-class Account:
-    """The spending of a store, which a migration must not change.
+class StoreSpending:
+    """The uses and the spending of a store, which a migration must not change.
 
     Attributes:
         uses: number of recorded uses of the private data.
@@ -63,7 +63,7 @@ class Migration:
         records: number of records that were checked.
         contents: number of large contents that were checked.
         head: of the ledger; a migration that rewrites nothing leaves it as it is.
-        account: the spending before, which is that after.
+        spending: the spending of the store, which is the same before and after.
         backup: path of the copy of the store as it was; a dry run has not written it.
         dry_run: whether nothing was written.
     """
@@ -74,7 +74,7 @@ class Migration:
     records: int
     contents: int
     head: Head
-    account: Account
+    spending: StoreSpending
     backup: Path
     dry_run: bool
 
@@ -85,7 +85,7 @@ def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migrat
     1. All pages, records, states and contents are checked.
     2. A copy appears beside the store, whole or not at all.
     3. The steps from its format to the present one rewrite it. There is none so far.
-    4. What was spent is compared with what had been spent.
+    4. The spending is compared with that before.
 
     Args:
         path: an existing store; it may be in use.
@@ -102,8 +102,8 @@ def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migrat
     with closing(Ledger(path, timeout=timeout, read_only=dry_run)) as ledger, ledger.locked():
         before = check_format(ledger)
         contents = ledger.check_all()
-        with intact(f"the store {path} was altered: its header is damaged"):
-            account = account_of(ledger)
+        with check_intact(f"the store {path} was altered: its header is damaged"):
+            spending = spending_of(ledger)
         if os.path.lexists(backup):
             raise LedgerError(f"{backup} exists; move it away, and migrate again")
         steps = tuple(number for number in range(before, FORMAT) if number in STEPS)
@@ -111,7 +111,7 @@ def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migrat
             _back_up(ledger, backup)
             for number in steps:
                 STEPS[number](ledger)
-            if account_of(ledger) != account:
+            if spending_of(ledger) != spending:
                 raise LedgerError(f"what was spent has changed: bring back {backup}")
         return Migration(
             before=before,
@@ -120,7 +120,7 @@ def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migrat
             records=ledger.records,
             contents=contents,
             head=ledger.head,
-            account=account,
+            spending=spending,
             backup=backup,
             dry_run=dry_run,
         )
@@ -164,8 +164,8 @@ def _back_up(ledger: Ledger, backup: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def account_of(ledger: Ledger) -> Account:
+def spending_of(ledger: Ledger) -> StoreSpending:
     """Return the spending of a store. Within `Ledger.locked`."""
     uses, budget = uses_of(ledger), ledger_budget(ledger)
     total = spent_together(uses, budget) if uses else Cost.of_pure(Fraction(0))
-    return Account(len(uses), total, budget)
+    return StoreSpending(len(uses), total, budget)

@@ -12,7 +12,7 @@ _CHARGES: ContextVar["list[BegunCharge] | None"] = ContextVar("charges", default
 
 
 class BegunCharge(Protocol):
-    """The part of `charges.Charge` and `series.PeriodCharge` that a command line uses."""
+    """The methods of `charges.Charge` and `series.PeriodCharge` that a command line calls."""
 
     def advice(self, *, force: bool = False) -> str:
         """Return a sentence that says what was spent and how to get the result.
@@ -33,15 +33,15 @@ class BegunCharge(Protocol):
 def observed_charges() -> Iterator[list[BegunCharge]]:
     """Yield the list of the charges that begin within the `with` statement, in order."""
     charges: list[BegunCharge] = []
-    before = _CHARGES.set(charges)
+    token = _CHARGES.set(charges)
     try:
         yield charges
     finally:
-        _CHARGES.reset(before)
+        _CHARGES.reset(token)
 
 
 def latest_charge() -> BegunCharge | None:
-    """Return the charge that began last within `observed_charges`; None without one."""
+    """Return the charge that began last within `observed_charges`; None if there is none."""
     charges = _CHARGES.get()
     return charges[-1] if charges else None
 

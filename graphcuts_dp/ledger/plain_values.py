@@ -1,8 +1,8 @@
 """Turn dataclasses into plain values (those that JSON has) for the records of a ledger, and back.
 
 `plain` writes a dataclass by the names of its fields; `from_plain` reads it by their types, and
-refuses everything else. The metadata `SECRET` marks fields that are stored elsewhere since they are
-secret, and `APART` those that are not stored here at all, since the caller sets them afterwards.
+refuses values of other types. The metadata `SECRET` marks fields that are stored elsewhere since
+they are secret, and `APART` fields that are not stored, since the caller sets them afterwards.
 """
 
 import types
@@ -17,9 +17,10 @@ from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.queries.universe import Universe
 
 _STORAGE = "kept"  # key of the metadata of a field
-# Fields with noise that is still in use: whoever reads it can subtract it. If the secret was lost,
-# the field gets the value that its metadata have under the key "lost", or None.
+# Marks fields with noise that later answers contain, which a reader of the field could subtract. If
+# the secret was lost, the field gets the value of the key "lost" of its metadata, or None.
 SECRET: Mapping[str, Any] = {_STORAGE: "secret"}
+# Marks fields that the caller sets after `from_plain`, which makes them None.
 APART: Mapping[str, Any] = {_STORAGE: "apart"}
 # The errors that `from_plain` raises if values are damaged.
 DAMAGED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
@@ -67,11 +68,11 @@ def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
 
 
 @contextmanager
-def intact(damaged: str) -> Iterator[None]:
+def check_intact(message: str) -> Iterator[None]:
     """Raise a `LedgerError` if the body fails to read stored values.
 
     Args:
-        damaged: the message.
+        message: message of the error.
 
     Raises:
         LedgerError: the body raised one of `DAMAGED`.
@@ -79,7 +80,7 @@ def intact(damaged: str) -> Iterator[None]:
     try:
         yield
     except DAMAGED:  # whose messages may quote stored secrets
-        raise LedgerError(damaged) from None
+        raise LedgerError(message) from None
 
 
 def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
@@ -90,8 +91,8 @@ def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
     Args:
         hint: type of the value.
         value: plain values.
-        secrets: the list that `plain` has filled, which this empties; None if the secrets were
-            lost, see `SECRET`.
+        secrets: the secret fields that `plain` has appended, which are removed from this list as
+            they are read; None if they were lost, see `SECRET`.
 
     Raises:
         LookupError, TypeError, ValueError, ArithmeticError, AttributeError: `plain` has not written
@@ -107,8 +108,9 @@ def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
         kinds = [kind for kind in get_args(hint) if kind is not type(None)]
         if value is None and len(kinds) < len(get_args(hint)):
             return None
-        if isinstance(value, dict):
+        if isinstance(value, dict):  # a dataclass, which has the name of its class
             kinds = [kind for kind in kinds if kind.__name__ == value["class"]]
+        # Unions here are of dataclasses, or of one type and None.
         return from_plain(kinds[0], value, secrets)
     if origin is tuple:
         inner = get_args(hint)

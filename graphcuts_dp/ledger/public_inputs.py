@@ -1,7 +1,7 @@
 """A digest of the public inputs of a use: groups, terminals, queries, a map.
 
-Its store keeps it with the use. A use is resumed only with the inputs that it was begun with, since
-what was measured does not fit others.
+The store keeps the digest with the use. A use is resumed only with the same inputs, since its
+measurement is about these inputs.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Records of a ledger: their kinds, how they are written, and the totals of those of one use.
 
 `Entries` writes records within a transaction of the store. Each record extends a running SHA-256
-(`extended_chain`), which every reader computes again. `UseTotals` adds up the records of one use of
+(`extend_chain`), which every reader computes again. `UseTotals` adds up the records of one use of
 the data. `ledger` has the order in which records are written, and the reasons.
 """
 
@@ -31,15 +31,15 @@ class Kind(IntEnum):
 
     BEGIN = 1  # a use of the data was begun: its whole cost is spent
     STARTED = 2  # its mechanism has its first state
-    RESERVE = 3  # steps are about to be made
+    RESERVE = 3  # budget is reserved for steps that follow
     ANSWER = 4  # the answer of a step
     CORRECTION = 5  # the answer of a step that corrected the hypothesis
-    RELEASE = 6  # reserved steps that were not made: the mechanism had stopped before them
-    INTERRUPTED = 7  # reserved steps that were lost count as spent
+    RELEASE = 6  # reserved steps will not be made: the mechanism had stopped before them
+    INTERRUPTED = 7  # reserved steps were lost in a crash, and count as spent
     UNGUARANTEED = 8  # an answer after the mechanism had stopped; it cost nothing
     SNAPSHOT = 9  # the hypothesis after all corrections so far
     FINISHED = 10  # what a use that is no session has measured; only then may it leave the process
-    RESUMED = 11  # a use that was interrupted before it was finished is measured again
+    RESUMED = 11  # an interrupted use is measured again
     SAVED = 12  # the files that hold the result of a use
     JOINED = 13  # other data about the same people share the budget; it belongs to no use
     CHECKPOINT = 14  # what all uses so far add up to; it belongs to no use
@@ -55,11 +55,11 @@ class Head:
     """Position of a ledger: whoever keeps it can tell a later copy from an older one.
 
     It may be shown: the digest starts with a header that holds 32 random bytes, known to the store
-    alone, and so tells nothing of the private data or of the records.
+    alone, and so reveals nothing of the private data or of the records.
 
     Attributes:
-        records: how many there were.
-        digest: SHA-256 of the header and all of them.
+        records: number of records.
+        digest: SHA-256 of the header and all records.
     """
 
     records: int
@@ -97,22 +97,22 @@ class UseTotals:
     Attributes:
         number: of the use, from 1.
         begin: number of its BEGIN record.
-        started: whether a session's mechanism has a state, or another use has its result.
+        started: whether the mechanism of a session has a state, or another use has a measurement.
         reserved: steps that are reserved and not yet answered.
         corrected: number of answers that corrected the hypothesis.
-        interruptions: number of times that reserved steps were lost.
+        interruptions: number of all INTERRUPTED records.
         lost: numbers of the INTERRUPTED records since the latest answer.
         answers: number of the record of the latest answer, by digest of the query; None until
             `Ledger.answers` is called.
         shown: numbers of the records of all answers, in order.
-        snapshot: number of the record of the latest hypothesis, or None.
+        snapshot: number of the SNAPSHOT record of the latest hypothesis; None if absent.
         corrections: numbers of the CORRECTION records since that snapshot.
-        state: number of the record that the stored state belongs to, or None.
-        measured: number of the MEASURED record, or None.
-        finished: number of the FINISHED record, or None.
+        state: number of the record that the stored state belongs to; None if absent.
+        measured: number of the MEASURED record; None if absent.
+        finished: number of the FINISHED record; None if absent.
         saved: numbers of the SAVED records, in order.
         published: numbers of the PERIOD records of a series, in order.
-        ended: number of the ENDED record of a series, or None.
+        ended: number of the ENDED record of a series; None if absent.
     """
 
     number: int
@@ -133,14 +133,14 @@ class UseTotals:
     published: tuple[int, ...] = ()
     ended: int | None = None
 
-    def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
+    def add(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
         """Add one more record of the use.
 
         Args:
-            seq: its number.
+            seq: number of the record.
             kind: one of `Kind`.
             query: digest of its query; empty if it has none.
-            body: its plain values, encoded; of a RESERVE record the digests of its steps.
+            body: its plain values, encoded; for a RESERVE record the digests of its steps.
         """
         if kind in (Kind.ANSWER, Kind.CORRECTION):
             self._show(query, seq)
@@ -194,7 +194,7 @@ class StoredState:
 
     Attributes:
         public: `State.public`.
-        secret: `State.secret`, or None if it was lost.
+        secret: `State.secret`; None if it was lost.
     """
 
     public: bytes = field(repr=False)
@@ -235,10 +235,11 @@ class Entries:
 
         Args:
             kind: of the record.
-            use: number of the use; 0 of records that belong to none.
-            body: plain values, or encoded already.
+            use: number of the use; 0 for a record that belongs to none.
+            body: plain values, or their encoding.
             query: digest of the query; empty if it has none.
-            state: replaces the one of the same use; `body` must then be plain values.
+            state: next state of the use, which replaces the stored one; `body` must then be plain
+                values.
         """
         nonce = secrets.token_bytes(32)
         if state is not None:
@@ -246,7 +247,7 @@ class Entries:
         self.records += 1
         row = (self.records, use, int(kind), query, encode(body))
         self._connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?)", row)
-        self.chain = extended_chain(self.chain, row)
+        self.chain = extend_chain(self.chain, row)
         self.rows.append(row)
         if state is not None:
             self._connection.execute(
@@ -256,12 +257,12 @@ class Entries:
                 (use, self.records, nonce, state.public, state.secret),
             )
 
-    def content(self, data: bytes, *, packed: bool = False) -> bytes:
+    def add_content(self, data: bytes, *, packed: bool = False) -> bytes:
         """Store a large content, unless it is stored already, and return the digest that names it.
 
         Args:
             data: the content.
-            packed: whether it is compressed already; otherwise it is compressed here.
+            packed: whether it is compressed already; else it is compressed here.
         """
         digest = hashlib.sha256(data).digest()
         compressed = data if packed else zlib.compress(data)
@@ -298,16 +299,16 @@ def decode(text: bytes, path: Path) -> dict[str, Any]:
     return value
 
 
-def framed(seq: int, use: int, kind: int, query: bytes, body: bytes) -> bytes:
-    """Return a record as bytes for the running digest: no two records have the same bytes."""
+def record_bytes(seq: int, use: int, kind: int, query: bytes, body: bytes) -> bytes:
+    """Return the bytes of a record for the running digest; no two records have the same bytes."""
     return _FRAME.pack(seq, use, kind, len(query), len(body)) + query + body
 
 
-def extended_chain(chain: Any, row: Row) -> Any:
+def extend_chain(chain: Any, row: Row) -> Any:
     """Return the running digest with one more record; `chain` itself may be changed.
 
-    At a checkpoint it starts again from its value before, which the checkpoint holds. So a reader
-    who begins there computes the same digests.
+    A checkpoint holds the value of the digest before it, and the digest starts again from that
+    value. So a reader who begins at the checkpoint computes the same digests.
 
     Raises:
         LookupError, ValueError: the checkpoint holds another value before it.
@@ -317,11 +318,11 @@ def extended_chain(chain: Any, row: Row) -> Any:
         if json.loads(row[4])["before"] != before.hex():
             raise ValueError("a checkpoint that follows other records")
         chain = hashlib.sha256(before)
-    chain.update(framed(*row))
+    chain.update(record_bytes(*row))
     return chain
 
 
-def unpacked(stored: bytes) -> bytes | None:
+def unpack_content(stored: bytes) -> bytes | None:
     """Return a content as it was before it was stored; None if it is damaged."""
     if stored[:1] == _PLAIN:
         return stored[1:]

@@ -40,7 +40,7 @@ from graphcuts_dp.ledger.file import LARGEST_CONTENT
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.observed import observe
 from graphcuts_dp.ledger.opening import Store, join_data, open_ledger, rows_read, size_of
-from graphcuts_dp.ledger.plain_values import intact
+from graphcuts_dp.ledger.plain_values import check_intact
 from graphcuts_dp.ledger.records import Kind, StoredState, encode
 from graphcuts_dp.ledger.uses import Use, begin_use, time_now, uses_of
 from graphcuts_dp.privacy.composition import Cost
@@ -59,7 +59,7 @@ class SeriesTerms:
 
     Attributes:
         name: of the series, unique in a store.
-        parameters: plain values by name; the message names the one that has changed.
+        parameters: plain values by name. If one has changed, the error names it.
         cost: of all periods together.
         guarantee: for all periods together.
         periods: labels of the horizon.
@@ -83,7 +83,7 @@ class SeriesRecord:
         provenance: of what it publishes, without the digest of a content.
         use: its record.
         contents: packed contents of the periods that are published, in order.
-        state: state that the next period continues from; None before the first one.
+        state: state that the next period continues from; None before the first period.
         ended: whether `end_series` has ended it.
     """
 
@@ -122,7 +122,7 @@ def find_series(
 
     Args:
         store: of the series.
-        terms: with the name of the series, and as it must have been begun.
+        terms: name of the series, and the terms that it must have begun with.
         read_only: as for `open_ledger`.
 
     Raises:
@@ -148,7 +148,7 @@ def _record(ledger: Ledger, store: Store, terms: SeriesTerms) -> SeriesRecord | 
         return None
     _check_terms(use, terms)
     totals = ledger.totals(use.number)
-    with intact(f"the store {store.path} was altered: a record of a series is damaged"):
+    with check_intact(f"the store {store.path} was altered: a record of a series is damaged"):
         digests = [ledger.record(record)[1]["measured"] for record in totals.published]
         contents = tuple(ledger.content(bytes.fromhex(digest)) for digest in digests)
     provenance = charge_of_use(ledger, store, use).provenance
@@ -157,7 +157,7 @@ def _record(ledger: Ledger, store: Store, terms: SeriesTerms) -> SeriesRecord | 
 
 
 def _use_of(ledger: Ledger, name: str) -> Use | None:
-    """Return the use that is the series of a name; None if it has not begun."""
+    """Return the use of the series with a name; None if it has not begun."""
     uses = (use for use in uses_of(ledger) if use.kind == FLOWS_OVER_TIME and use.name == name)
     return next(uses, None)
 
@@ -172,15 +172,14 @@ def _check_terms(use: Use, terms: SeriesTerms) -> None:
     stored |= {"privacy unit": use.guarantee.privacy_unit, "period column": use.column}
     requested = {"periods": list(terms.periods), **terms.parameters}
     requested |= {"privacy unit": terms.guarantee.privacy_unit, "period column": terms.column}
-    changed = [name for name in requested if stored.get(name) != requested[name]]
-    if not changed:
+    name = next((name for name in requested if stored.get(name) != requested[name]), None)
+    if name is None:
         return
-    name = changed[0]
-    shown = ""
+    values = ""
     if name not in ("periods", *_DIGESTS):
-        shown = f": {stored.get(name)}, and now it is {requested[name]}"
+        values = f": {stored.get(name)}, and now it is {requested[name]}"
     raise ParameterError(
-        f"the series {terms.name!r} was begun with other {name}{shown}; keep what it was begun "
+        f"the series {terms.name!r} was begun with other {name}{values}; keep what it was begun "
         "with, or begin another one: name it by series="
     )
 
@@ -203,8 +202,8 @@ def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms)
     Warns:
         PrivacyWarning: before anything is charged, when delta is too large.
     """
-    count, of = size_of(data)
-    warn_of_delta(terms.cost.delta, count=count, of=of, stacklevel=3)
+    count, noun = size_of(data)
+    warn_of_delta(terms.cost.delta, count=count, of=noun, stacklevel=3)
     chosen_store = replace(Store.of(store), same_people=True, resume=False)
     if not chosen_store.keep:
         raise ParameterError(
@@ -266,7 +265,7 @@ def publish_period(
         store: of the series.
         record: as `begin_series` returned it; the content was computed from its state.
         content: packed.
-        state: state that the period after it continues from; it replaces the one before.
+        state: state that the period after it continues from; it replaces the stored one.
 
     Raises:
         LedgerError: it cannot be stored, or another process has published this period meanwhile.
@@ -284,7 +283,7 @@ def publish_period(
                 "ended it; what was measured here was thrown away: repeat the command"
             )
         with ledger.writing() as entries:
-            entries.content(content, packed=True)
+            entries.add_content(content, packed=True)
             body = {"measured": digest, "time": time_now()}
             entries.add(Kind.PERIOD, number, body, state=state)
 
@@ -314,8 +313,8 @@ def end_series(store: PathLike | Store, name: str = "flows") -> None:
         if use is None:
             raise ParameterError(f"{chosen_store.path} has no series {name!r:.60}")
         if ledger.totals(use.number).ended is None:
-            before = ledger.state(use.number)
-            public = b"{}" if before is None else before.public
+            state = ledger.state(use.number)
+            public = b"{}" if state is None else state.public
             with ledger.writing() as entries:
                 body = {"time": time_now()}
                 entries.add(Kind.ENDED, use.number, body, state=StoredState(public, None))
@@ -326,6 +325,6 @@ def series_state(published: int, secret: bytes | None) -> StoredState:
 
     Args:
         published: number of periods that are published.
-        secret: private, what later periods need; None if nothing.
+        secret: private, what later periods need; None if they need nothing.
     """
     return StoredState(encode({"published": published}), secret)

@@ -52,7 +52,7 @@ from graphcuts_dp.ledger.opening import (
     Store,
     ledger_budget,
 )
-from graphcuts_dp.ledger.plain_values import from_plain, intact, plain
+from graphcuts_dp.ledger.plain_values import check_intact, from_plain, plain
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import Coverage, PeriodPath, SpendingTotals, readers_by_period
 from graphcuts_dp.privacy.composition import Cost, rounded_up
@@ -160,7 +160,9 @@ def use_of(ledger: Ledger, number: int) -> Use:
     Raises:
         LedgerError: its record is damaged, or another version has written it.
     """
-    with intact(f"the store {ledger.file.path} was written by another version, or is damaged"):
+    with check_intact(
+        f"the store {ledger.file.path} was written by another version, or is damaged"
+    ):
         use: Use = from_plain(Use, ledger.record(ledger.uses[number].begin)[1])
         if use.number != number:
             raise ValueError

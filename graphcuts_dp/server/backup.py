@@ -33,7 +33,7 @@ from graphcuts_dp.files import flush_folder, open_secret
 from graphcuts_dp.ledger.copies import copy_database
 from graphcuts_dp.ledger.file import flush_file
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.migration import Account, account_of
+from graphcuts_dp.ledger.migration import StoreSpending, spending_of
 from graphcuts_dp.ledger.opening import Store, peek_store_id, store_id
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.uses import MADE_BY, time_now
@@ -93,9 +93,9 @@ class Restored:
     """
 
     manifest: Manifest
-    account: Account
+    account: StoreSpending
     lost: int | None
-    former: Account | None
+    former: StoreSpending | None
     aside: Path | None
     revoked: bool
 
@@ -183,7 +183,7 @@ def restore(
             if (store_id(ledger), str(ledger.head)) != (manifest.store, manifest.head):
                 raise altered(folder)
             ledger.check_all()
-            account = account_of(ledger)
+            account = spending_of(ledger)
         with paired(Store(copied)):
             pass
         with present_at(target, book_of(target), manifest.store) as present:
@@ -320,7 +320,7 @@ class Present:
     path: Path
     ledger: Ledger | None
     noted: int
-    account: Account | None
+    account: StoreSpending | None
     access: Head | None
 
     def lost(self, copied: Path) -> int:
@@ -372,12 +372,16 @@ def present_at(target: Path, registry: Path, identifier: str) -> Iterator[Presen
         with _readable(target):
             ledger = stack.enter_context(closing(Ledger(target)))
             stack.enter_context(ledger.locked())
-            recorded, account = recorded_access(ledger), account_of(ledger)
+            recorded, account = recorded_access(ledger), spending_of(ledger)
         yield Present(target, ledger, noted, account, access or recorded)
 
 
 def would_lose(
-    target: Path, lost: int, stated: int | None, account: Account, former: Account | None
+    target: Path,
+    lost: int,
+    stated: int | None,
+    account: StoreSpending,
+    former: StoreSpending | None,
 ) -> str:
     """Return the refusal of a restore that would lose another number of records than stated."""
     if stated:

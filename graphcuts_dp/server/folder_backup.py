@@ -18,7 +18,7 @@ from graphcuts_dp.files import flush_folder
 from graphcuts_dp.ledger.copies import copy_database
 from graphcuts_dp.ledger.file import flush_file
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.migration import Account, account_of
+from graphcuts_dp.ledger.migration import StoreSpending, spending_of
 from graphcuts_dp.ledger.opening import Store, open_ledger, store_id
 from graphcuts_dp.ledger.uses import MADE_BY, time_now
 from graphcuts_dp.server.backup import (
@@ -103,7 +103,7 @@ class FolderRestored:
     """
 
     manifest: FolderManifest
-    accounts: Mapping[str, Account]
+    accounts: Mapping[str, StoreSpending]
     lost: int | None
     aside: Path | None
     revoked: bool
@@ -309,7 +309,7 @@ def _copies(backup: Path, part: Path, manifest: FolderManifest) -> ServerFiles:
 
 def _check_copies(
     backup: Path, copied: ServerFiles, manifest: FolderManifest
-) -> dict[str, Account]:
+) -> dict[str, StoreSpending]:
     """Check the records of all copies, and that they are of one time; return their spending.
 
     Raises:
@@ -321,7 +321,7 @@ def _check_copies(
             if (store_id(ledger), str(ledger.head)) != (copy.store, copy.head):
                 raise altered(backup)
             ledger.check_all()
-            accounts[name] = account_of(ledger)
+            accounts[name] = spending_of(ledger)
     with copied.paired() as (ledger, _):
         recorded_access(ledger)
     return accounts

@@ -20,7 +20,7 @@ from graphcuts_dp.errors import (
     LedgerError,
 )
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.plain_values import DAMAGED, from_plain, intact, plain
+from graphcuts_dp.ledger.plain_values import DAMAGED, check_intact, from_plain, plain
 from graphcuts_dp.ledger.records import Entries, Kind, StoredState, UseTotals, encode
 from graphcuts_dp.ledger.temporary import TemporaryStore
 from graphcuts_dp.ledger.uses import Use
@@ -266,7 +266,7 @@ class Runner(Generic[M]):
         """Record the hypothesis, if it is stored apart from the state."""
         hypothesis = self.mechanism.hypothesis_bytes(state)
         if hypothesis is not None:
-            self._add(entries, Kind.SNAPSHOT, {}, query=entries.content(hypothesis))
+            self._add(entries, Kind.SNAPSHOT, {}, query=entries.add_content(hypothesis))
 
     def _restore(self) -> tuple[Any, bool]:
         """Return the state that is stored on the ledger, and whether its secret was lost."""
@@ -274,7 +274,9 @@ class Runner(Generic[M]):
         if stored is None:
             raise LedgerError("the store was altered: a session has no state")
         try:
-            with intact("the session cannot go on: what it has learned is damaged in its store"):
+            with check_intact(
+                "the session cannot go on: what it has learned is damaged in its store"
+            ):
                 hypothesis, updates = self._snapshot_and_updates()
                 state = read_state(self.mechanism, stored)
                 state = self.mechanism.restore(state, self._data, hypothesis, updates)
@@ -420,7 +422,7 @@ def recorded_answer(body: dict[str, Any]) -> Answer:
     Raises:
         LedgerError: other values.
     """
-    with intact("an answer on the record is of another version, or damaged"):
+    with check_intact("an answer on the record is of another version, or damaged"):
         body = {key: value for key, value in body.items() if key != "state"}
         return cast(Answer, from_plain(Answer, body))
 
@@ -428,4 +430,4 @@ def recorded_answer(body: dict[str, Any]) -> Answer:
 def _add_query(entries: Entries, query: EncodedQuery) -> None:
     """Store a query and its long parts as contents of the ledger."""
     for data in (*query.long_parts, query.data):
-        entries.content(data)
+        entries.add_content(data)

@@ -15,7 +15,7 @@ from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.charges import open_to_charge, warn_of_second_use
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, Subject, check_vertices, open_ledger
-from graphcuts_dp.ledger.plain_values import intact
+from graphcuts_dp.ledger.plain_values import check_intact
 from graphcuts_dp.ledger.temporary import TemporaryStore
 from graphcuts_dp.ledger.uses import Use, begin_use, uses_of
 from graphcuts_dp.privacy.composition import as_stored
@@ -82,7 +82,7 @@ class SessionStatus:
 def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
     """Return the status of one session; within `Ledger.locked`."""
     totals = ledger.uses[terms.number]
-    with intact("the store was altered: a record of the session is damaged"):
+    with check_intact("the store was altered: a record of the session is damaged"):
         queries = terms.parameters["queries"]
         remaining = Remaining(queries, None)
         stopped = False

@@ -42,10 +42,10 @@ def test_a_store_of_version_0_1_is_checked_and_copied(tmp_path, name):
     migration = migrate_store(path, dry_run=False)
     assert (dry.dry_run, migration.dry_run) == (True, False)
     assert (migration.before, migration.after, migration.steps) == (9, 10, ())
-    assert dry.account == migration.account
+    assert dry.spending == migration.spending
     assert (dry.head, dry.records) == (migration.head, migration.records)
-    assert migration.account.uses == len(status_before.uses)
-    assert migration.account.total.epsilon == status_before.epsilon
+    assert migration.spending.uses == len(status_before.uses)
+    assert migration.spending.total.epsilon == status_before.epsilon
     assert str(migration.head) == VERSION_0_1.facts["stores"][name]["head"]
     assert str(migration.head) == gc.store_status(path).head
     assert migration.backup.name.startswith(f"{name}.before-")
@@ -61,7 +61,7 @@ def test_a_store_of_this_version_keeps_its_version(tmp_path):
     path = tmp_path / "a.db"
     workers.begin(path).close()
     migration = migrate_store(path, dry_run=True)
-    assert (migration.before, migration.after, migration.account.uses) == (10, 10, 1)
+    assert (migration.before, migration.after, migration.spending.uses) == (10, 10, 1)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

@@ -198,7 +198,7 @@ def test_an_altered_checkpoint_is_noticed_by_the_next_use(store, statement):
 def test_a_checkpoint_that_fits_the_chain_and_not_the_uses_is_noticed(store, changed):
     fill(store, 10)
     with closing(open_ledger(store)) as ledger, ledger.locked():
-        body = ledger._sums()
+        body = ledger._checkpoint_body()
         if changed == "uses":
             body["spending"]["uses"] -= 1
         elif changed == "sums":

@@ -34,7 +34,7 @@ def master(tmp_path_factory):
             entries.add(Kind.STARTED, 1, {}, state=StoredState(b"public", SECRET))
         for number in range(5):
             with ledger.writing() as entries:
-                digest = entries.content(content(number))
+                digest = entries.add_content(content(number))
                 entries.add(Kind.RESERVE, 1, digest)
             with ledger.writing() as entries:
                 state = StoredState(b"public %d" % number, SECRET)

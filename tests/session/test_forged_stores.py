@@ -17,7 +17,14 @@ import pytest
 import session_workers as workers
 
 from graphcuts_dp import GraphCutsError, LedgerError
-from graphcuts_dp.ledger.records import Kind, StoredState, encode, framed, seal, unpacked
+from graphcuts_dp.ledger.records import (
+    Kind,
+    StoredState,
+    encode,
+    record_bytes,
+    seal,
+    unpack_content,
+)
 
 METHODS = ("gaussian", "binary", "groups", "median", workers.LEARNT, workers.DISTANCES)
 ABSENT = object()  # stands for a value that is removed
@@ -44,7 +51,7 @@ class Forger:
             (self._digest,) = connection.execute(snapshot).fetchone() or (b"",)
             content = "SELECT data FROM contents WHERE digest = ?"
             (packed,) = connection.execute(content, (self._digest,)).fetchone() or (b"\0",)
-            self.hypothesis = unpacked(packed)
+            self.hypothesis = unpack_content(packed)
 
     @contextmanager
     def _alteration(self) -> Iterator[sqlite3.Connection]:
@@ -65,7 +72,7 @@ class Forger:
                 if row[0] in seals:
                     body = encode(json.loads(body) | {"state": seals[row[0]]})
                     connection.execute("UPDATE records SET body = ? WHERE seq = ?", (body, row[0]))
-                chain.update(framed(*row, body))
+                chain.update(record_bytes(*row, body))
             connection.execute("UPDATE head SET digest = ?", (chain.digest(),))
             for _, sql in triggers:
                 connection.execute(sql)
