@@ -1,25 +1,26 @@
 """Recognise private data that a store knows, by digests that no way of reading them changes.
 
-A digest is a keyed function of a multiset of rows, each a few integers w_1, w_2, ... below the
-prime p = 2^61 - 1: the product of z + s_1 w_1 + s_2 w_2 + ... mod p over the rows, where z and s
-follow from the store's salt; twice, with other z and s. So the order of the rows does not matter,
-how often a row occurs does, and one pass over the rows suffices.
+A digest is a keyed function of a multiset of rows, each of which is a few integers w_1, w_2, ...
+below the prime p = 2^61 - 1. It is the product of z + s_1 w_1 + s_2 w_2 + ... mod p over the rows,
+where z and s follow from the store's salt, computed for two choices of z and s. So it does not
+depend on the order of the rows, but on how often each occurs, and one pass over the rows suffices.
 
 Two multisets of at most N rows have the same digest with a probability of at most (N/p)^2 over the
 keys: the rows are different monic linear forms in (z, s), which factor uniquely, so the products
 are different polynomials of degree N, and such agree at a random point with a probability of at
-most N/p (Schwartz, Zippel). A sum of HMACs would bound less at fifty times the cost. Names enter
-as 59 bits of a keyed hash each, plain numbers as they are. Whoever has the salt can confirm a
-guess, so both stay in the store.
+most N/p (Schwartz, Zippel). A sum of HMACs would have a weaker bound at fifty times the cost. A
+name enters as 59 bits of a keyed hash, a plain number as it is. With salt and digest a guess of the
+data can be confirmed, so both stay in the store.
 
 Data are recognised by any of these digests that two readings have in common:
 
 - pairs: the pairs of labels that occur, each once and without order: the same for rows with
   users, for graphs made of them, and for arcs. With weights, also those that weigh something.
 - entries: of a graph, its pairs and weights as read.
-- rows, weighed rows: of rows with users, (user, pair), and (user, pair, weight) where weights
-  were read; of all rows, with users or without, (pair), and (pair, weight), under names of their
-  own. Two tables between few vertices may have the same pairs; these digests differ.
+- rows, weighed rows: for rows with users the digests of (user, pair), and of (user, pair, weight)
+  if weights were read. For all rows those of (pair), and of (pair, weight), whose names end with
+  `WITHOUT_USERS`. Two tables between few vertices may have the same pairs, but these digests
+  differ.
 
 Rows that stay in an engine have no such digest: one that is the same in every engine would need
 each row here, in integers of 61 bits. They are known by a name that the caller chooses, which
@@ -50,9 +51,9 @@ NAME = "name"
 _LONGEST_NAME = 100  # characters
 _PRIME = 2**61 - 1
 _P = np.uint64(_PRIME)
-_BLOCK = 2**15  # rows that are multiplied side by side, at most; a power of two
+_BLOCK = 2**15  # products that are computed side by side, at most; a power of two
 _LANES = 2  # independent products in a digest
-_TEXT = 2**60  # tags of names are at least this, those of plain integers are below
+_LEAST_TEXT_TAG = 2**60  # tags of text are at least this; tags of plain integers are smaller
 _LOW_31, _LOW_30 = np.uint64(2**31 - 1), np.uint64(2**30 - 1)  # masks of the low bits
 _1, _30, _31, _32, _61 = (np.uint64(shift) for shift in (1, 30, 31, 32, 61))  # shifts
 
@@ -87,15 +88,15 @@ def _numbers_and_tags(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], 
     """
     tags = [_tags(vertices, key) for vertices in sets_in(space)]
     if len(tags) == 1:
-        same = np.arange(len(tags[0]), dtype=np.uint64)
-        return (same, same), tags[0]
+        numbers_of_one_set = np.arange(len(tags[0]), dtype=np.uint64)
+        return (numbers_of_one_set, numbers_of_one_set), tags[0]
     distinct, inverse = np.unique(np.concatenate(tags), return_inverse=True)
     numbers: _Words = inverse.astype(np.uint64)
     return (numbers[: len(tags[0])], numbers[len(tags[0]) :]), distinct
 
 
 def _tags(vertices: VertexSet, key: bytes) -> _Words:
-    """Return a tag below p for each label: a plain integer, also as text, is its own tag."""
+    """Return a tag below p for each label; the tag of an integer, also as text, is the integer."""
     if vertices.is_default:
         return np.arange(len(vertices), dtype=np.uint64)
     return np.array([_tag(label, key) for label in vertices.labels], dtype=np.uint64)
@@ -108,11 +109,14 @@ def _tag(label: Label, key: bytes) -> int:
         return int(text)
     data = text.encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(data, digest_size=8, key=key).digest()
-    return _TEXT + (int.from_bytes(digest, "big") >> 5)
+    return _LEAST_TEXT_TAG + (int.from_bytes(digest, "big") >> 5)
 
 
 def _in_order(first: _Words, second: _Words, tags: _Words) -> tuple[_Words, _Words]:
-    """Put the label with the smaller tag first: numbers depend on the order of the vertices."""
+    """Return both endpoints of each pair, the one with the smaller tag first.
+
+    Tags depend on the labels alone, but the numbers of labels on the order of the vertices.
+    """
     is_swapped = tags[first] > tags[second]
     return np.where(is_swapped, second, first), np.where(is_swapped, first, second)
 
@@ -178,7 +182,7 @@ def _product(values: _Words) -> int:
 
 
 def _pairs_digest(key: bytes, keys: _Words, tags: _Words) -> str:
-    """Return a digest of the distinct pairs, without loops, which some ways of reading leave out.
+    """Return a digest of the distinct pairs; without loops, which some ways of reading leave out.
 
     Args:
         key: of the digest.
@@ -227,7 +231,7 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
 
 
 def identity_of_counts(counts: IntVector, key: bytes) -> Identity:
-    """Return a digest of how many people are at each vertex.
+    """Return a digest of the numbers of people at each vertex.
 
     Args:
         counts: private, shape (vertices,).
@@ -250,8 +254,8 @@ def check_name(name: str) -> None:
         ParameterError: it is no printable text of 1 to 100 characters, or begins or ends with a
             blank.
     """
-    good = isinstance(name, str) and name.isprintable() and name == name.strip()
-    if not good or not 0 < len(name) <= _LONGEST_NAME:
+    is_printable = isinstance(name, str) and name.isprintable() and name == name.strip()
+    if not is_printable or not 0 < len(name) <= _LONGEST_NAME:
         raise ParameterError(
             "data_name is the name of the rows, a printable text of 1 to 100 characters, "
             "for example data_name='trips-2026'"

@@ -1,8 +1,8 @@
 """Open and create ledgers: which private data one is about, and which budget it has.
 
 Read first: `Store`, the options of a caller; `Subject`, the private data by digests; `open_ledger`
-and `create_ledger`. The rest compares data with those that a store was created for, identifies
-stores, and looks for stores in folders.
+and `create_ledger`. The other functions compare data with those that a store was created for,
+identify stores, and look for stores in folders.
 """
 
 import contextlib
@@ -49,11 +49,11 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Arcs, VertexSet, labels_or_number, sets_in
 
 FORMAT = 10  # of new stores
-_READABLE = (9, FORMAT)
+_READABLE_FORMATS = (9, FORMAT)
 _SQLITE = b"SQLite format 3\0"  # first bytes of a database
 _APPLICATION_BYTES = slice(68, 72)  # of the first page: the number of the application
 READING = ("kind", "weighted", "max_weight")  # parts of a schema that change digests of entries
-_MOST_FILES = 10_000  # of a folder that are looked at
+_MOST_FILES = 10_000  # files of a folder that are searched
 _LONGEST_TEXT = 500  # characters of a purpose or an author
 
 
@@ -102,11 +102,11 @@ class Budget:
         return admits(costs, epsilon=self.epsilon, delta=self.delta)
 
     def enlarged_for(self, costs: Sequence[Cost]) -> "Budget | None":
-        """Return a budget that includes this one, allows uses of these costs, and is hardly larger.
+        """Return a slightly larger budget that allows uses of these costs; None if there is none.
 
-        Its delta stays as it is if that suffices; else it is the sum of the deltas of the costs, or
-        twice that, since uses share half of it. Numbers are rounded up to 3 digits. None if it
-        would be above the largest budget.
+        Its delta stays the same if that suffices; else it is the sum of the deltas of the costs, or
+        twice that, since uses share half of it. Numbers are rounded up to 3 digits. The result is
+        None if it would be above the largest possible budget.
 
         Args:
             costs: in the order in which the uses were begun.
@@ -245,7 +245,7 @@ class Store:
 
     @property
     def cap(self) -> Budget | None:
-        """Return the budget that was asked for, or None.
+        """Return the budget that the caller passes; None if the caller passes none.
 
         Raises:
             ParameterError: it is no budget.
@@ -259,7 +259,7 @@ class Subject:
     """The private data that a ledger is about.
 
     Attributes:
-        schema: what is public about the data, as plain values, see `data_schema`.
+        schema: public facts about the data, as plain values, see `data_schema`.
         identify: function of a salt that returns digests of the data, or of their name. Private:
             they show whether a guess of the data is right. It raises a `LedgerError` for rows in
             an engine without a name.
@@ -296,12 +296,12 @@ class Subject:
             ParameterError: data cannot have this name.
         """
         if name is None:
-            return cls(schema, _nameless)
+            return cls(schema, _refuse_nameless)
         check_name(name)
         return cls(schema, partial(identity_of_name, name))
 
 
-def _nameless(_: bytes) -> Identity:
+def _refuse_nameless(_: bytes) -> Identity:
     """Refuse rows in an engine without a name, as their `Subject.identify`.
 
     Raises:
@@ -314,7 +314,7 @@ def _nameless(_: bytes) -> Identity:
 
 
 def data_schema(data: PrivateData) -> dict[str, Any]:
-    """Return what is public about private data, as plain values. Reads no row."""
+    """Return the public facts about private data, as plain values. Reads no row."""
     schema: dict[str, Any] = {
         "vertices": [labels_or_number(side) for side in sets_in(data.space)],
         "weighted": data.weighted,
@@ -352,7 +352,7 @@ def reading_of(data: PrivateData) -> dict[str, Any]:
 
 
 def rows_read(data: PrivateData | Subject) -> dict[str, Any]:
-    """Return how the rows of a table were read, from public options alone; {} of a graph.
+    """Return how the rows of a table were read, from public options alone; {} for a graph.
 
     Returns:
         `named_columns`, sorted pairs of a role and the column that the caller named for it; and
@@ -362,8 +362,8 @@ def rows_read(data: PrivateData | Subject) -> dict[str, Any]:
     if not isinstance(data, Rows):
         return {}
     columns = (*data.named_columns, ("periods", data.period_column))
-    named = tuple(sorted((role, name) for role, name in columns if name))
-    return {"named_columns": named, "on_bad": data.on_bad}
+    named_columns = tuple(sorted((role, name) for role, name in columns if name))
+    return {"named_columns": named_columns, "on_bad": data.on_bad}
 
 
 def open_ledger(
@@ -377,7 +377,7 @@ def open_ledger(
 
     Args:
         store: an existing one.
-        data: the private data; None to read the record only.
+        data: the private data; None to read the ledger only.
         whole: False is enough to charge a use, or to finish it, see `Ledger`.
         read_only: True writes no file at all, not even the lock.
 
@@ -425,8 +425,9 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_pe
         identity = subject.identify(bytes.fromhex(header["salt"]))
         is_joined = same_people or _was_joined(ledger, identity)
         difference = _difference(schema, subject.schema, other_vertices=is_joined)
-        is_known = is_joined or _in_common(header, identity)
-        if not difference and not is_joined:  # digests of data that are read otherwise may differ
+        is_known = is_joined or _share_digest(header, identity)
+        # If the data are read in another way, their digests may differ.
+        if not difference and not is_joined:
             is_known &= digests_agree(header["data"], schema, identity, subject.schema)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise LedgerError(f"the store {path} was altered: its header is damaged") from None
@@ -447,13 +448,14 @@ def _was_joined(ledger: Ledger, identity: Identity) -> bool:
 
 
 def _difference(before: dict[str, Any], schema: dict[str, Any], *, other_vertices: bool) -> str:
-    """Return how a store's data were read, if this read gives its records another meaning; else "".
+    """Return how a store's data were read before; "" if they may be read as they are now.
 
-    Recorded queries are about its vertex set. Whether a pair is one arc or two, and whether all of
-    its weight is protected or a change by one, makes different neighbours, whose costs do not add
-    up. Different maxima of weights do not: under each of them a pair may have any weight. Rows that
-    are known by a name must have the same columns of users and of endpoints each time, so that the
-    privacy units of two uses are the same.
+    - Recorded queries are about the vertex set of the store.
+    - Costs add up for the same neighbours only. Neighbours are others for arcs than for edges, and
+      if they differ in a weight by 1 than if they differ by any amount. Maxima of weights may
+      differ: under each of them neighbours may differ in all of a weight.
+    - Rows that are known by a name must have the same columns of users and of endpoints each time,
+      so that the privacy units of two uses are the same.
 
     Args:
         before: schema of the data that the store was created for.
@@ -482,8 +484,8 @@ def _is_change_by_one(schema: dict[str, Any]) -> bool:
     return bool(schema["weighted"]) and schema["max_weight"] is None
 
 
-def _in_common(header: dict[str, Any], identity: Identity) -> bool:
-    """Return whether data have a digest in common with those of a store."""
+def _share_digest(header: dict[str, Any], identity: Identity) -> bool:
+    """Return whether data share a digest with those of a store."""
     return not set(identity.values()).isdisjoint(header["data"].values())
 
 
@@ -530,7 +532,7 @@ def check_format(ledger: Ledger) -> int:
         LedgerError: this version cannot read it.
     """
     version = ledger.header.get("format")
-    if version not in _READABLE:
+    if version not in _READABLE_FORMATS:
         raise LedgerError(
             f"the store {ledger.file.path} was written by another version of this program: use "
             "that version"
@@ -543,7 +545,7 @@ def check_reading(ledger: Ledger, schema: dict[str, Any], *, same_people: bool) 
 
     Args:
         ledger: the ledger.
-        schema: what is public about the data, see `data_schema`.
+        schema: public facts about the data, see `data_schema`.
         same_people: whether they are other data about the same people.
 
     Raises:
@@ -575,8 +577,8 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: st
     """
     salt, budget, subject = secrets.token_bytes(32), store.cap, Subject.of(data)
     if budget is not None:
-        count, counted = size_of(subject)
-        warn_of_delta(budget.delta, count=count, of=counted, stacklevel=3)
+        count, noun = size_of(subject)
+        warn_of_delta(budget.delta, count=count, of=noun, stacklevel=3)
     header = {
         "format": FORMAT,
         "made_by": f"graphcuts_dp {__version__}",
@@ -592,9 +594,9 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: st
 def digests_agree(
     digests: Identity, before: dict[str, Any], other: Identity, schema: dict[str, Any]
 ) -> bool:
-    """Return whether all digests that two ways of reading data have in common are the same.
+    """Return whether all digests are equal that two ways of reading data have in common.
 
-    Different data may share a digest, such as that of their pairs.
+    A single equal digest does not suffice: different data may have the same pairs, for example.
 
     Args:
         digests: of the data that were read first.
@@ -640,7 +642,7 @@ def store_id(ledger: Ledger) -> str:
 
 
 def _id_of(header: bytes) -> str:
-    """Return the identifier of the store with a header, see `store_id`."""
+    """Return the identifier of the store that has this header, see `store_id`."""
     return hashlib.sha256(b"store " + header).hexdigest()[:32]
 
 
@@ -709,11 +711,11 @@ def ledger_universe(ledger: Ledger) -> Universe:
 def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Iterator[Path]:
     """Yield the stores about these data among the files of some folders.
 
-    Files that cannot be read are left out: this is a reminder, not a lock. There are none for rows
-    in an engine without a name.
+    Files that cannot be read are left out: this is a reminder, not a lock. Rows in an engine
+    without a name are in no store.
 
     Args:
-        folders: whose files are looked at, without those of folders inside.
+        folders: folders whose files are searched, without the folders in them.
         data: private; only which stores are about them is revealed.
     """
     subject = Subject.of(data)
@@ -722,16 +724,16 @@ def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Itera
             for number, path in enumerate(sorted(folder.iterdir())):
                 if number >= _MOST_FILES:
                     break
-                if _is_store(path) and _concerns(path, subject):
+                if _is_store(path) and _is_store_of(path, subject):
                     yield path
 
 
-def _concerns(path: Path, subject: Subject) -> bool:
+def _is_store_of(path: Path, subject: Subject) -> bool:
     """Return whether the store in a file can be read and is about these data."""
     try:
         header = json.loads(_peek_header(path))
-        if header["format"] not in _READABLE:
+        if header["format"] not in _READABLE_FORMATS:
             return False
-        return _in_common(header, subject.identify(bytes.fromhex(header["salt"])))
+        return _share_digest(header, subject.identify(bytes.fromhex(header["salt"])))
     except (sqlite3.Error, ValueError, LookupError, TypeError, LedgerError):
         return False

@@ -1,7 +1,7 @@
 """Sums of the costs of the uses of a store, by the periods that they read.
 
-Whether a store admits one more use depends on these sums alone. `SpendingTotals` has one `CostSum`
-for each `Coverage`, which is a set of periods that some uses have read. So the number of sums grows
+These sums determine whether a store admits one more use. `SpendingTotals` has one `CostSum` for
+each `Coverage`, which is a set of periods that some uses have read. So the number of sums grows
 with the periods of the data, not with the uses, and a checkpoint of a ledger holds all of them (see
 `ledger`). The theorem about periods is in `uses`.
 """
@@ -15,7 +15,8 @@ from graphcuts_dp.privacy.filters import CostSum, renyi_order
 from graphcuts_dp.privacy.guarantee import time_within
 from graphcuts_dp.schema.periods import DATES, around, kind_of
 
-PeriodPath = tuple[str, ...]  # the coarser periods that contain a period, then itself: `around`
+# A period and the coarser periods that contain it, coarsest first, see `schema.periods.around`.
+PeriodPath = tuple[str, ...]
 _ANY_TIME: PeriodPath = ()
 
 
@@ -25,7 +26,7 @@ class Coverage:
     """The periods that the cost of a use counts for.
 
     Attributes:
-        scheme: the column of the rows that has their periods, and the kind of the labels.
+        scheme: name of the column with the period of a row, and the kind of the labels.
         paths: the periods, each as a `PeriodPath`.
     """
 
@@ -58,20 +59,20 @@ class Coverage:
         kind = "date" if unit_of_time == "row" else "-".join(kinds)
         return cls((column, kind if dates else "name"), frozenset(paths))
 
-    def holds(self, period: PeriodPath) -> bool:
-        """Return whether one of these periods is or contains a period."""
+    def contains(self, period: PeriodPath) -> bool:
+        """Return whether a period is one of these periods, or lies in one of them."""
         return any(period[:depth] in self.paths for depth in range(1, len(period) + 1))
 
 
 def readers_by_period(
     coverages: Sequence[Coverage | None], period: PeriodPath = _ANY_TIME
 ) -> dict[PeriodPath, tuple[int, ...]]:
-    """Return, for each period that a coverage names, the indices of all coverages that hold it.
+    """Return, for each period that a coverage names, the indices of all coverages that contain it.
 
-    These are all sets of uses that may read one and the same row: a row lies in a smallest named
-    period, which is held by the same coverages as the row, or in no named period, where only the
-    uses that read everything are left (under `_ANY_TIME`). Uses of another scheme than the first
-    one may read any row.
+    The results are all sets of uses that may read the same row. A row either lies in a smallest
+    named period, which the same coverages contain as contain the row; or it lies in no named
+    period, and only uses that read everything may read it (key `_ANY_TIME`). Uses of another scheme
+    than the first one may read any row.
 
     Args:
         coverages: of uses, or of sums of uses with the same coverage.
@@ -82,16 +83,16 @@ def readers_by_period(
         coverage if coverage is not None and coverage.scheme == scheme else None
         for coverage in coverages
     ]
-    named = sorted(
+    named_paths = sorted(
         {path for coverage in comparable if coverage is not None for path in coverage.paths}
     )
     return {
         path: tuple(
             index
             for index, coverage in enumerate(comparable)
-            if coverage is None or coverage.holds(path)
+            if coverage is None or coverage.contains(path)
         )
-        for path in [*(path for path in named if path[: len(period)] == period), period]
+        for path in [*(path for path in named_paths if path[: len(period)] == period), period]
     }
 
 
@@ -103,7 +104,7 @@ class SpendingTotals:
     Attributes:
         order: Renyi order of its budget, see `filters.renyi_order`; None if it has no delta.
         uses: number of uses.
-        sums: of their costs, by coverage, in the order of the first use of each coverage.
+        sums: sums of their costs, by coverage, in the order of the first use of each coverage.
     """
 
     order: float | None = None
@@ -179,8 +180,8 @@ class SpendingTotals:
         """Return the totals that `to_dict` described.
 
         Raises:
-            LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it has not written
-                these values.
+            LookupError, TypeError, ValueError, ArithmeticError, AttributeError: `to_dict` has not
+                written these values.
         """
         sums: dict[Coverage | None, CostSum] = {}
         order = stored["order"]
@@ -198,6 +199,6 @@ class SpendingTotals:
         """
         same_size = (self.uses, list(self.sums)) == (other.uses, list(other.sums))
         return same_size and all(
-            own_sum.agrees(other_sum)
-            for own_sum, other_sum in zip(self.sums.values(), other.sums.values(), strict=True)
+            cost_sum.agrees(other_sum)
+            for cost_sum, other_sum in zip(self.sums.values(), other.sums.values(), strict=True)
         )

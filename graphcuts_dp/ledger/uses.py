@@ -1,8 +1,8 @@
-"""Uses of the private data: each is on the ledger, with its whole cost, before it draws noise.
+"""Uses of the private data: each is recorded with its whole cost before it draws noise.
 
 **Periods.** A use may read some periods only, as when each month's table is released once the month
-is over. What is spent on a period is what all uses that read it cost together; those that read
-everything count for every period. The budget caps what is spent on each.
+is over. The spending on a period is the cost of all uses that read it together; uses that read
+everything count for every period. The budget limits the spending on each period.
 
 **Theorem.** Let private data be one part for each period, and let neighbours differ in one part
 only. Each use is begun with a cost and a set of periods, both chosen after seeing what the others
@@ -75,7 +75,7 @@ class Use:
     private as the store.
 
     Attributes:
-        number: of the use, from 1.
+        number: number of the use in its store, from 1.
         kind: "session", "release", "distances", ...
         name: of a session or series, unique in a ledger; empty for other uses.
         parameters: of the mechanism, plain values.
@@ -83,9 +83,10 @@ class Use:
         guarantee: for all that it measures.
         source: how to read the data again; empty if that is not known.
         reading: of a session, the choices in reading its data, see `opening.reading_of`.
-        named_columns: of a table of rows, pairs of a role and the column that was named for it,
+        named_columns: for a table of rows, pairs of a role and the column that was named for it,
             see `opening.rows_read`; empty for graphs, and for uses of earlier versions.
-        on_bad: what happened to rows of such a table that could not be used; empty likewise.
+        on_bad: for a table of rows, "skip" if rows that could not be used were left out, else
+            "refuse"; empty for graphs, and for uses of earlier versions.
         periods: labels of the finest declared periods that it reads; None if it may read all data.
         column: name of the column with the period of a row.
         inputs: digest of its public inputs, see `public_digest`; empty if there were none.
@@ -97,9 +98,9 @@ class Use:
         separate_budget: why the data have a separate budget here, although they were charged to
             another store, too; empty if they were not.
         command: words of the command line that began it; empty outside of the command line.
-        folder: working folder of that command; empty likewise.
-        keeps_first: whether what is measured is stored before anything of it is shown, so that an
-            unfinished use may be measured again; earlier versions did not.
+        folder: working folder of that command; empty outside of the command line.
+        keeps_first: whether a measurement is stored before anything of it is shown, so that an
+            unfinished use may be measured again. False for uses of earlier versions.
 
     Raises:
         ParameterError: the tuple of periods or a label in it is empty.
@@ -172,10 +173,10 @@ def use_of(ledger: Ledger, number: int) -> Use:
 def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
     """Return the cost of uses together, as a valid odometer.
 
-    If the uses stop before it passes a limit that was fixed beforehand, they are within that limit,
-    although each was chosen after seeing the others' answers. With a budget that has a delta, it is
-    the least epsilon for that delta (`least_epsilon`), otherwise the sums of the stated numbers.
-    The cost of a single use is its own.
+    If the uses stop before this cost exceeds a limit that was fixed beforehand, they are within
+    that limit, although each was chosen after seeing the others' answers. With a budget that has a
+    delta, the cost is the least epsilon for that delta (`least_epsilon`); otherwise it is the sums
+    of the stated numbers. A single use has its own cost.
 
     Args:
         costs: at least one, in the order in which the uses were begun.
@@ -186,16 +187,17 @@ def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
 
 def total_of(sums: CostSums, budget: Budget | None = None) -> Cost:
     """Return the cost of uses together from sums of their costs, see `total_cost`."""
-    plain = sums.at(None)
-    if plain.single is not None:
-        return plain.single
-    if plain.pure is not None:
-        return Cost.of_pure(plain.pure)
-    # A store from before the filter may hold more than it would admit: then the plain sums.
+    stated_sums = sums.at(None)
+    if stated_sums.single is not None:
+        return stated_sums.single
+    if stated_sums.pure is not None:
+        return Cost.of_pure(stated_sums.pure)
+    # A store of a version without the filter may hold more than the filter admits. Then the sums of
+    # the stated numbers are the cost.
     delta = 0.0 if budget is None else budget.delta
     if budget is not None and delta and sums.admitted(epsilon=budget.epsilon, delta=delta):
         return Cost(epsilon=sums.least_epsilon(delta=delta), delta=delta)
-    return Cost(epsilon=rounded_up(plain.stated), delta=rounded_up(plain.deltas))
+    return Cost(epsilon=rounded_up(stated_sums.stated), delta=rounded_up(stated_sums.deltas))
 
 
 class CountedUse(Protocol):
@@ -211,7 +213,7 @@ class CountedUse(Protocol):
 
 
 def spent_together(uses: Sequence[CountedUse], budget: Budget | None = None) -> Cost:
-    """Return the largest cost of uses on one period, whichever neighbours differ in.
+    """Return the largest cost of uses on any one period in which neighbours may differ.
 
     Args:
         uses: at least one, in the order in which they were begun.
@@ -238,12 +240,12 @@ def _totals(
 ) -> dict[PeriodPath, Cost]:
     """Return the cost of each set of `readers_by_period` that is not empty, by period."""
     readers = readers_by_period([use.coverage for use in uses], period)
-    total = {
+    cost_of_set = {
         indices: total_cost([uses[index].cost for index in indices], budget)
         for indices in dict.fromkeys(readers.values())
         if indices
     }
-    return {path: total[indices] for path, indices in readers.items() if indices}
+    return {path: cost_of_set[indices] for path, indices in readers.items() if indices}
 
 
 def spent_by_period(uses: Sequence[CountedUse], budget: Budget | None = None) -> dict[str, Cost]:
@@ -417,7 +419,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
     inputs: str = "",
     store: Store | None = None,
 ) -> Use:
-    """Record that a use begins, from which on its whole cost is spent. Within `Ledger.locked`.
+    """Record that a use begins: from then on its whole cost is spent. Within `Ledger.locked`.
 
     Args:
         ledger: the ledger.
@@ -449,7 +451,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         user=_user(),
         made_by=MADE_BY,
         keeps_first=True,
-        **({} if store is None else _stated_by(store)),
+        **({} if store is None else _fields_of_store(store)),
     )
     check_privacy_unit(ledger, guarantee)
     _check_scheme(spending, use.coverage)
@@ -457,22 +459,22 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
     if budget is not None and not spending.allows(
         cost, use.coverage, epsilon=budget.epsilon, delta=budget.delta
     ):
-        check_budget(budget, uses_of(ledger), cost, use.coverage)  # its message has the reason
+        check_budget(budget, uses_of(ledger), cost, use.coverage)  # its error has the reason
     with ledger.writing() as entries:
         entries.add(Kind.BEGIN, use.number, plain(use))
     return use
 
 
 def _user() -> str:
-    """Return the name of the user of the operating system, or the number if there is no name."""
+    """Return the name of the user of the operating system, or a number if the user has no name."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container whose user has no name
         return f"uid {os.getuid()}"
 
 
-def _stated_by(store: Store) -> dict[str, Any]:
-    """Return the fields of a `Use` that its caller states.
+def _fields_of_store(store: Store) -> dict[str, Any]:
+    """Return the fields of a `Use` that its caller states by options of the store.
 
     Raises:
         LedgerError: as `_working_folder`.
