@@ -22,7 +22,7 @@ from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import sets_in
 
 SUMMARY, SYNTHETIC, INTERACTIVE = "Summary statistics", "Synthetic data", "Interactive API"
-_NOISY = "smaller than their ±"  # what evidence says of numbers
+_NOISY = "smaller than their ±"  # said of numbers that are mostly noise
 _MOST_LISTED, _LONGEST_LISTED = 6, 36  # names in a sentence, and characters of a name
 _LOOPS = (
     "Edges from a vertex to itself, which cross no cut. Without weights, an edge that is listed "
@@ -72,18 +72,18 @@ def contents_of(kind: str, result: Any) -> ReleaseContents:
         result: as `results.bundle.load` returns it; None for distances, which are only a table.
     """
     describe: Mapping[str, Callable[[Any], ReleaseContents]] = {
-        "release": _of_release,
-        "flows": _of_flows,
-        "flows over time": _of_flows_over_time,
-        "iterative construction": _of_iterative,
-        "answers": _of_iterative,
-        "partition": _of_partition,
-        "distances": _of_distances,
+        "release": _contents_of_release,
+        "flows": _contents_of_flows,
+        "flows over time": _contents_of_flows_over_time,
+        "iterative construction": _contents_of_iterative,
+        "answers": _contents_of_iterative,
+        "partition": _contents_of_partition,
+        "distances": _contents_of_distances,
     }
     return describe[kind](result)
 
 
-def _of_release(release: Release) -> ReleaseContents:
+def _contents_of_release(release: Release) -> ReleaseContents:
     """Describe a release of a graph."""
     usefulness = usefulness_of(release)
     vertices = [len(side) for side in sets_in(release.space)]
@@ -140,7 +140,7 @@ def _noises(measurements: Iterable[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _of_flows(flows: Flows) -> ReleaseContents:
+def _contents_of_flows(flows: Flows) -> ReleaseContents:
     """Describe a table of flows."""
     levels = [
         f"{short_text(name)} ({' x '.join(f'{len(side):,}' for side in flows.labels(name))})"
@@ -221,7 +221,7 @@ def _shares_of_rows(flows: Flows) -> tuple[str, ...]:
     return (f"If a {counted_rows.per} has more, {share}, {bound:,} together.",)
 
 
-def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
+def _contents_of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
     """Describe flows over time."""
     left, right = flows.labels(None)
     size = f"{short_text(flows.levels[-1])} ({len(left):,} x {len(right):,})"
@@ -259,7 +259,7 @@ def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
     )
 
 
-def _of_iterative(release: IterativeRelease) -> ReleaseContents:
+def _contents_of_iterative(release: IterativeRelease) -> ReleaseContents:
     """Describe an iterative release."""
     settings, accuracy = release.settings, release.accuracy
     universe = release.universe
@@ -286,7 +286,7 @@ def _of_iterative(release: IterativeRelease) -> ReleaseContents:
     )
 
 
-def _of_partition(partition: Partition) -> ReleaseContents:
+def _contents_of_partition(partition: Partition) -> ReleaseContents:
     """Describe a partition or a least cut."""
     parts = zip(partition.names, partition.sizes, strict=True)
     sizes = listed(f"{name} ({size:,})" for name, size in parts)
@@ -311,7 +311,7 @@ def _of_partition(partition: Partition) -> ReleaseContents:
     )
 
 
-def _of_distances(result: None) -> ReleaseContents:
+def _contents_of_distances(result: None) -> ReleaseContents:
     """Describe average distances, whose receipt has no more than the guarantee."""
     del result
     return ReleaseContents(

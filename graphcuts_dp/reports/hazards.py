@@ -160,7 +160,7 @@ class ReportBasis:
         status: what the store has recorded; None if no store was named.
         answers: of sessions, the number of answers so far, and their largest number; None for
             releases.
-        people_say: answers of people to questions that no program can answer.
+        answers_of_people: answers of people to questions that no program can answer.
     """
 
     guarantee: PrivacyGuarantee
@@ -168,7 +168,7 @@ class ReportBasis:
     contents: ReleaseContents
     status: LedgerStatus | None = None
     answers: tuple[int, int] | None = None
-    people_say: HazardAnswers = field(default_factory=HazardAnswers)
+    answers_of_people: HazardAnswers = field(default_factory=HazardAnswers)
 
 
 @final
@@ -220,7 +220,7 @@ def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
         )
         answer_field = "" if addressed or has_no_guarantee else _ANSWER_FIELDS.get(name, "")
         if answer_field:
-            answer = getattr(basis.people_say, answer_field)
+            answer = getattr(basis.answers_of_people, answer_field)
             hazard = replace(hazard, question=questions[answer_field], answer=answer)
         hazards.append(hazard)
     return tuple(hazards)

@@ -49,10 +49,10 @@ from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, store_s
 _CODE_DIGITS = 16  # hexadecimal digits of a check code: 64 bits
 _CODE_GROUP = 4  # of these digits, between hyphens
 _DIGITS = 4  # significant digits of an epsilon
-_MOST_USES = 4  # of a store, that are named one by one
-_LONGEST_STATED = 500  # characters of a stated text, as in a provenance
+_MOST_USES = 4  # uses of a store that a report names; it counts earlier ones
+_LONGEST_STATED = 500  # characters of an author or a purpose, as in a provenance
 _LONGEST_COLUMN = 36  # characters of the name of a column
-_COLUMNS_OPTION = "--columns"  # of the command of a use
+_COLUMNS_OPTION = "--columns"  # option of commands, which a store records with a use
 # Errors that a receipt with the right digest and meaningless fields raises.
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
 
@@ -64,7 +64,7 @@ class ColumnsRead:
 
     Attributes:
         user: column of the users; "" if there is none, or it is not known.
-        period: column of the dates; "" likewise.
+        period: column of the dates; "" if there is none, or it is not known.
         endpoints: columns of the two endpoints; empty if they are not known.
     """
 
@@ -124,10 +124,10 @@ class ReleaseReport:
         moment = printable(self.time.removesuffix("+00:00").replace("T", " "))
         time = f"{moment} UTC" if moment else ""
         pairs = (("by", self.author), ("when", time), ("for", self.purpose))
-        people_say, provenance = self.basis.people_say, self.basis.guarantee.provenance
+        answers, provenance = self.basis.answers_of_people, self.basis.guarantee.provenance
         questions = (
-            ("legal basis", people_say.legal_basis),
-            ("why this epsilon", people_say.why_epsilon),
+            ("legal basis", answers.legal_basis),
+            ("why this epsilon", answers.why_epsilon),
         )
         made_by = self.program or (provenance.made_by if provenance else "")
         return (
@@ -175,6 +175,7 @@ def report_of(
     try:
         guarantee = guarantee_of(fields)
         unit = stated_unit(guarantee) if guarantee.epsilon else None
+        # Distances are only a table, and have no class that reads them.
         result = load(str(file).removesuffix(".json")) if KINDS[kind].home else None
         contents = contents_of(kind, result)
     except FileFormatError:
@@ -193,13 +194,17 @@ def report_of(
         unit=unit,
         contents=contents,
         status=status,
-        people_say=answers or HazardAnswers(),
+        answers_of_people=answers or HazardAnswers(),
     )
     provenance = guarantee.provenance or Provenance(time="", made_by="")
+    if provenance.columns or use is None:
+        columns = _columns_of_receipt(provenance)
+    else:
+        columns = _columns_of_command(use)
     return _report(
         basis,
         names=(*fields["files"], file.name),
-        columns=_columns_in(provenance) if provenance.columns or use is None else _columns_of(use),
+        columns=columns,
         skipped_rows=_skipped_rows_sentence(use, kind, provenance),
         author=_stated("author", provenance.author, author),
         purpose=_stated("purpose", provenance.purpose, purpose),
@@ -289,12 +294,14 @@ def _report(
         odds = (words.NO_UNIT,)
     if not guarantee.is_private:
         odds = (words.NO_GUARANTEE,)
-    unit, public = _people(basis, columns, sentences)
-    bound = () if contents.left_out or "The bound" not in sentences else (sentences["The bound"],)
-    left_out = [*contents.left_out, *map(_for_readers, bound), skipped_rows]
+    unit, public = _sentences_on_people(basis, columns, sentences)
+    left_out = list(contents.left_out)
+    if not left_out and "The bound" in sentences:
+        left_out.append(_without_options(sentences["The bound"]))
+    left_out.append(skipped_rows)
     if basis.unit is not None and basis.unit.kind == "user":
-        left_out.append(words.limit_chosen(basis.unit, basis.people_say.bounds))
-    others = words.other_results(short_text(basis.people_say.other_accounts))
+        left_out.append(words.limit_chosen(basis.unit, basis.answers_of_people.bounds))
+    others = words.other_results(short_text(basis.answers_of_people.other_accounts))
     not_compared = words.NOT_COMPARED if _is_store_unread(basis) else ""
     return ReleaseReport(
         title=contents.title,
@@ -322,15 +329,17 @@ def _odds_of_all(unit: PrivacyUnit, status: LedgerStatus) -> str:
     """Return a sentence on the most that a guess can gain with all results of a store."""
     explanation = unit.explain(epsilon=status.epsilon, delta=status.delta)
     worst = words.of_people(unit, explanation.odds_in_words[-1])
-    return f"Worst, with all results in the store (epsilon = {_up(status.epsilon)}): {worst}"
+    return (
+        f"Worst, with all results in the store (epsilon = {_epsilon_text(status.epsilon)}): {worst}"
+    )
 
 
-def _up(epsilon: float) -> str:
+def _epsilon_text(epsilon: float) -> str:
     """Return an epsilon in digits, rounded up."""
     return f"{up_to_digits(epsilon, _DIGITS):g}"
 
 
-def _people(
+def _sentences_on_people(
     basis: ReportBasis, columns: ColumnsRead, sentences: Mapping[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return sentences on who is protected, and sentences on what about them is public.
@@ -348,11 +357,11 @@ def _people(
         people = words.protected_people(unit, columns.user)
         return (*people, words.OTHER_PEOPLE, *read), (words.PUBLIC_OF_ROWS,)
     covered = [sentences[name] for name in ("The guarantee", "People") if name in sentences]
-    return (*map(_for_readers, covered), *read), (f"Not hidden: {sentences['Detectable']}",)
+    return (*map(_without_options, covered), *read), (f"Not hidden: {sentences['Detectable']}",)
 
 
-def _for_readers(text: str) -> str:
-    """Return the sentences of a text that name no options, with a capital letter."""
+def _without_options(text: str) -> str:
+    """Return a text without the sentences that name options, with a capital letter."""
     sentences = (sentence for sentence in text.split(". ") if "--" not in sentence)
     joined = ". ".join(sentences).removesuffix(".")
     return f"{joined[:1].upper()}{joined[1:]}."
@@ -369,7 +378,7 @@ def _budget(basis: ReportBasis) -> tuple[str, ...]:
     guarantee, status = basis.guarantee, basis.status
     delta = f" and delta = {guarantee.delta:g}" if guarantee.delta else ""
     scope = words.for_whom(basis.unit, guarantee.privacy_unit, basis.contents.periods)
-    own_use = f"This uses up epsilon = {_up(guarantee.epsilon)}{delta}, {scope}."
+    own_use = f"This uses up epsilon = {_epsilon_text(guarantee.epsilon)}{delta}, {scope}."
     provenance = guarantee.provenance
     if status is None:
         if provenance is None or not provenance.store:
@@ -379,7 +388,9 @@ def _budget(basis: ReportBasis) -> tuple[str, ...]:
         return own_use, charge, "What is left is known there."
     delta = f" and delta = {status.delta:g}" if status.delta else ""
     results = counted(len(status.uses), "result")
-    all_uses = f"In the store so far: {results}, with epsilon = {_up(status.epsilon)}{delta}"
+    all_uses = (
+        f"In the store so far: {results}, with epsilon = {_epsilon_text(status.epsilon)}{delta}"
+    )
     if status.budget is None or status.left is None:
         unlimited = f"{all_uses}; there is no budget, so nothing limits them."
         return own_use, unlimited, *_uses_listed(status)
@@ -387,7 +398,8 @@ def _budget(basis: ReportBasis) -> tuple[str, ...]:
     limited = f"{all_uses} of a budget of {status.budget}: {left:g} is left."
     if status.all_periods is None:
         return own_use, limited, *_uses_listed(status)
-    periods = f"Somebody with rows in all periods has epsilon = {_up(status.all_periods.epsilon)}."
+    epsilon_of_all = _epsilon_text(status.all_periods.epsilon)
+    periods = f"Somebody with rows in all periods has epsilon = {epsilon_of_all}."
     return own_use, limited, *_uses_listed(status), periods
 
 
@@ -398,7 +410,7 @@ def _uses_listed(status: LedgerStatus) -> tuple[str, ...]:
     uses = [charged.use for charged in status.uses]
     shown = [
         f"{use.number}. {words.KINDS_IN_WORDS.get(use.kind, use.kind)}, "
-        f"{printable(use.time)[:10]}, epsilon = {_up(use.guarantee.epsilon)}"
+        f"{printable(use.time)[:10]}, epsilon = {_epsilon_text(use.guarantee.epsilon)}"
         + (f", for {short_text(printable(use.purpose), _LONGEST_COLUMN)}" if use.purpose else "")
         for use in uses[-_MOST_USES:]
     ]
@@ -407,7 +419,7 @@ def _uses_listed(status: LedgerStatus) -> tuple[str, ...]:
     return (f"These are: {before}{'; '.join(shown)}.",)
 
 
-def _columns_in(provenance: Provenance) -> ColumnsRead:
+def _columns_of_receipt(provenance: Provenance) -> ColumnsRead:
     """Return the columns that a receipt names."""
     named = dict(provenance.columns)
     user, period = named.get("users", ""), named.get("periods", "")
@@ -432,17 +444,17 @@ def _column(typed: Column | None) -> str:
     return short_text(printable(typed or ""), _LONGEST_COLUMN)
 
 
-def _columns_of(use: Use) -> ColumnsRead:
+def _columns_of_command(use: Use) -> ColumnsRead:
     """Return the columns that the command of a use named; none if it was begun in Python."""
-    columns = _columns_typed(use) or Columns()
+    columns = _columns_option(use) or Columns()
     endpoints = (_column(columns.source), _column(columns.target))
-    # This word is the name of a column, or says that the source is the user.
+    # `TAIL` in place of the name of a column says that the source of a row is its user.
     user = "" if columns.user == TAIL else _column(columns.user)
     period = _column(columns.period)
     return ColumnsRead(user=user, period=period, endpoints=endpoints if all(endpoints) else ())
 
 
-def _columns_typed(use: Use) -> Columns | None:
+def _columns_option(use: Use) -> Columns | None:
     """Return the option `--columns` of the command of a use; None if it is not known."""
     if not use.command:
         return None
@@ -469,7 +481,7 @@ def _skipped_rows_sentence(use: Use | None, kind: str, provenance: Provenance) -
         return ""
     if use is None and provenance.store:
         return words.ROWS_IN_STORE
-    columns = None if use is None else _columns_typed(use)
+    columns = None if use is None else _columns_option(use)
     if columns is None:
         return words.ROWS_UNKNOWN
     return words.ROWS_SKIPPED if columns.on_bad == "skip" else words.ROWS_REFUSED
@@ -538,22 +550,22 @@ def report_of_store(
     answer_counts = None
     if status.sessions:
         answer_count = sum(session.answers for session in status.sessions)
-        most = sum(int(session.terms.parameters["queries"]) for session in status.sessions)
-        answer_counts = answer_count, most
+        most_answers = sum(int(session.terms.parameters["queries"]) for session in status.sessions)
+        answer_counts = answer_count, most_answers
     basis = ReportBasis(
         guarantee=guarantee,
         unit=_unit_or_none(guarantee),
-        contents=_of_store(status, _half_widths(store) if status.sessions else {}),
+        contents=_contents_of_store(status, _half_widths(store) if status.sessions else {}),
         status=status,
         answers=answer_counts,
-        people_say=answers or HazardAnswers(),
+        answers_of_people=answers or HazardAnswers(),
     )
     recorded_author = _joined(use.author for use in uses)
     recorded_purpose = _joined(use.purpose for use in uses)
     return _report(
         basis,
         names=(Path(store.path if isinstance(store, Store) else store).name,),
-        columns=_columns_of(use_with_unit),
+        columns=_columns_of_command(use_with_unit),
         skipped_rows=words.ROWS_UNKNOWN,
         author=_stated("author", recorded_author, author),
         purpose=_stated("purpose", recorded_purpose, purpose),
@@ -572,14 +584,17 @@ def _unit_or_none(guarantee: PrivacyGuarantee) -> PrivacyUnit | None:
         return None
 
 
-def _of_store(status: LedgerStatus, half_widths: Mapping[str, list[float]]) -> ReleaseContents:
+def _contents_of_store(
+    status: LedgerStatus, half_widths: Mapping[str, list[float]]
+) -> ReleaseContents:
     """Describe a store.
 
     Args:
         status: what it has recorded.
         half_widths: of the answers, by session.
     """
-    kinds = [words.KINDS_IN_WORDS.get(each.use.kind, each.use.kind) for each in status.uses]
+    uses = [charged.use for charged in status.uses]
+    kinds = [words.KINDS_IN_WORDS.get(use.kind, use.kind) for use in uses]
     counts = listed(f"{kind} ({kinds.count(kind):,})" for kind in dict.fromkeys(kinds))
     errors = [
         (f"session {short_text(name)}", _median_error(widths))
@@ -612,5 +627,5 @@ def _half_widths(store: PathLike | Store) -> dict[str, list[float]]:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Return the different texts that are not empty, in one."""
+    """Return the different texts that are not empty, with semicolons between them."""
     return "; ".join(dict.fromkeys(filter(None, texts)))[:_LONGEST_STATED]

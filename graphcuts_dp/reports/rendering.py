@@ -21,8 +21,8 @@ from graphcuts_dp.reports.words import (
     HAZARDS,
     HEADINGS,
     NO,
-    STATED,
     YES,
+    YOU_CHECK,
 )
 
 STYLE = Path(__file__).resolve().parent / "report.css"
@@ -99,7 +99,7 @@ def _sections(report: ReleaseReport) -> Iterator[tuple[str, Sequence[str], Pairs
         "published": (report.published, ()),
         "unit": (report.unit, ()),
         "odds": (report.odds, ()),
-        "errors": ((), _first_rows(report.errors)),
+        "errors": ((), _rows_of_errors(report.errors)),
         "left_out": (report.left_out, ()),
         "not_guaranteed": (report.not_guaranteed, ()),
         "budget": (report.budget, ()),
@@ -107,18 +107,20 @@ def _sections(report: ReleaseReport) -> Iterator[tuple[str, Sequence[str], Pairs
         "check": ((report.check_code, *report.check), ()),
         "decision": (DECISION, ()),
     }
-    for name, heading in HEADINGS.items():
-        sentences, pairs = parts[name]
-        cells = [(_line(a, _LONGEST_CELL), _line(b, _LONGEST_CELL)) for a, b in pairs]
-        yield heading, sentences, cells
+    for part, heading in HEADINGS.items():
+        sentences, pairs = parts[part]
+        rows = [(_line(name, _LONGEST_CELL), _line(text, _LONGEST_CELL)) for name, text in pairs]
+        yield heading, sentences, rows
 
 
-def _first_rows(pairs: Pairs) -> Pairs:
-    """Return the first rows of a table, and a row with the number of the others."""
-    more = len(pairs) - _MOST_ROWS
+def _rows_of_errors(errors: Pairs) -> Pairs:
+    """Return the first errors, and a row with the number of the others, or that there are none."""
+    if not errors:
+        return (("errors", "not stated in the receipt"),)
+    more = len(errors) - _MOST_ROWS
     if more <= 0:
-        return pairs or (("errors", "not stated in the receipt"),)
-    return (*pairs[:_MOST_ROWS], ("more", f"{more:,} more in the files"))
+        return errors
+    return (*errors[:_MOST_ROWS], ("more", f"{more:,} more in the files"))
 
 
 def _checked_and_asked(hazards: Sequence[Hazard]) -> tuple[list[Hazard], list[Hazard]]:
@@ -141,7 +143,7 @@ def _html_hazard(hazard: Hazard) -> str:
         )
     mark, word, kind = ("✓", YES, "yes") if hazard.addressed else ("–", NO, "no")
     if hazard.addressed and hazard.only_stated:
-        mark, word, kind = "?", STATED, "stated"
+        mark, word, kind = "?", YOU_CHECK, "stated"
     files = f"<small>{_files(hazard)}</small>" if hazard.files else ""
     cells = f'<td class="{kind}">{mark} {word}</td><td>{_text(hazard.evidence)}{files}</td>'
     return f"<tr><th>{name}</th>{cells}</tr>"
@@ -189,7 +191,7 @@ def markdown(report: ReleaseReport) -> str:
     lines += [f"## {CHECKED}", ""]
     for hazard in checked:
         mark = "x" if hazard.addressed and not hazard.only_stated else " "
-        note = "" if mark == "x" else f"{STATED if hazard.addressed else NO}: "
+        note = "" if mark == "x" else f"{YOU_CHECK if hazard.addressed else NO}: "
         lines.append(
             f"- [{mark}] {hazard.name}: {note}{_markdown(hazard.evidence)}{_files(hazard)}"
         )

@@ -33,7 +33,7 @@ KINDS_IN_WORDS = {
     "bound": "estimate of a limit on rows of a person",
     "contributions": "estimate of how many rows people have",
 }
-STATED = "you check"  # if the evidence is only that something is stated
+YOU_CHECK = "you check"  # mark of a hazard whose evidence is only that something is stated
 CHECKED, ASKED = "The program checked", "You answer"
 ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the option --answers."
 NOT_STATED = "not stated"
@@ -44,7 +44,7 @@ NOT_PRIVATE = (
     "NOT PRIVATE. A seed was given, so whoever guesses it can take the noise off: publish nothing "
     "of this."
 )
-OTHERS = (
+NOT_GUARANTEED = (
     "Other results of the same data add up with this one, whoever publishes them.",
     "What holds of people in general may come out: that is what the numbers are for.",
     "Who keeps the private file, and the machine that reads it, are trusted.",
@@ -67,7 +67,6 @@ OTHER_PEOPLE = (
     "Anyone else whom a row is about, such as a nurse in a patient's row, is not protected as a "
     "person: only each single row is, as one of those of its person."
 )
-_TWO_PERSONS = "Two persons together have twice epsilon."
 PUBLIC_OF_ROWS = (
     "Not hidden: the names of all places (or of whatever the rows go between), public groups, "
     "periods, limits and all options."
@@ -85,10 +84,11 @@ def protected_people(unit: PrivacyUnit, column: str) -> tuple[str, ...]:
     presence = "there are any" if unit.per_period else "the person is there at all"
     column_text = f"the column \u201c{column}\u201d" if column else "the column of users"
     rows = f"with all of that person's rows{in_period}: whether {presence}, and what the rows say."
-    return (
-        f"Protected is each person in {column_text} of the private file, {rows}",
-        f"Somebody with two names in that column counts as two persons. {_TWO_PERSONS}",
+    two_names = (
+        "Somebody with two names in that column counts as two persons. Two persons together have "
+        "twice epsilon."
     )
+    return f"Protected is each person in {column_text} of the private file, {rows}", two_names
 
 
 def of_people(unit: PrivacyUnit, text: str) -> str:
@@ -124,15 +124,15 @@ def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
 
 
 def other_results(other_accounts: str) -> tuple[str, ...]:
-    """Return `OTHERS`, with the stores that the curator states to be of other people.
+    """Return `NOT_GUARANTEED`, with the stores that the curator states to be of other people.
 
     Args:
         other_accounts: names of these stores; "" if nothing is stated.
     """
     if not other_accounts:
-        return OTHERS
+        return NOT_GUARANTEED
     stated = f"stores of other people, as the curator states: {other_accounts}"
-    return (f"Other results of the same people add up; {stated}.", *OTHERS[1:])
+    return (f"Other results of the same people add up; {stated}.", *NOT_GUARANTEED[1:])
 
 
 def for_whom(unit: PrivacyUnit | None, privacy_unit: str, periods: int) -> str:

@@ -281,7 +281,9 @@ def test_what_no_program_can_know_is_asked_and_an_answer_is_no_tick(basis):
     asked = [each for each in hazards_of(basis) if each.question]
     assert {each.name for each in asked} >= set(OPEN)
     assert not any(each.addressed or each.answer for each in asked)
-    typed = replace(basis, people_say=HazardAnswers(access="two people", readers="the press"))
+    typed = replace(
+        basis, answers_of_people=HazardAnswers(access="two people", readers="the press")
+    )
     answered = {each.question: each.answer for each in hazards_of(typed) if each.answer}
     assert answered == {
         "Who may read the private file and the store?": "two people",
@@ -351,7 +353,7 @@ def test_what_is_only_stated_has_no_tick(tmp_path):
     report = report_of(receipt_of(saved("flows", tmp_path)))
     for name in ("Parameters that are not stated", "Errors that are not stated"):
         assert hazard(report, name).addressed
-        assert f"- [ ] {name}: {words.STATED}: " in markdown(report)
+        assert f"- [ ] {name}: {words.YOU_CHECK}: " in markdown(report)
     page = html_page(report)
     ticks = sum(
         each.addressed and not each.only_stated for each in report.hazards if not each.question
