@@ -470,7 +470,7 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container whose user has no name
-        return f"uid {os.getuid()}"
+        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
 def _fields_of_store(store: Store) -> dict[str, Any]:

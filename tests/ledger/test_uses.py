@@ -186,3 +186,20 @@ def test_no_store_charges_nothing(graph):
     use["guarantee"] = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one pair")
     charge = begin_charge(None, graph, **use)
     assert (charge.store, charge.use, charge.advice()) == (None, None, "")
+
+
+@pytest.mark.parametrize("has_number", [True, False])
+def test_an_account_without_a_name_is_charged_too(path, monkeypatch, has_number):
+    """As in a container. Systems other than Unix do not number accounts."""
+
+    def nameless():
+        raise OSError
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    if has_number:
+        monkeypatch.setattr("os.getuid", lambda: 77, raising=False)
+    else:
+        monkeypatch.delattr("os.getuid", raising=False)
+    gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, store=path)
+    (use,) = gc.store_status(path).uses
+    assert use.use.user == ("uid 77" if has_number else "unknown")
