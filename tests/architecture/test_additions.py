@@ -161,7 +161,7 @@ report["audited"] = sorted(audited)
 report["not audited"] = sorted(set(exported_mechanisms()) - audited)
 for command in ("release", "release-iteratively", "session start"):
     sys.argv = ["graphcuts-dp", *command.split(), "--help"]
-    main._status()
+    main.run_command()
 print(json.dumps(report))
 """
 
@@ -249,7 +249,7 @@ report["page"] = help_of["queries.purpose"]
 plan = "plan --n 100 --epsilon 1 --queries 9,purpose=why --json"
 for command in (plan, "plan --help", "session start --help"):
     sys.argv = ["graphcuts-dp", *command.split()]
-    main._status()
+    main.run_command()
 print(json.dumps(report))
 """
 

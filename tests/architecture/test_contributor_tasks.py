@@ -110,7 +110,7 @@ open("all.csv", "w").write("vertex\\n" + "\\n".join(labels) + "\\n")
 line = "release club.edges out.graphml --vertices all.csv --epsilon 1 --noise laplace --seed 3"
 for words in (f"{line} --mechanism auto:total-share=.2 --allow-useless", "release --help"):
     sys.argv = ["graphcuts-dp", *words.split()]
-    report[words[:9]] = main._status()
+    report[words[:9]] = main.run_command()
 report["typed"] = gc.load("out.graphml").guarantee.spent
 fields = json.dumps(list(PRODUCTS["graph"].fields()), default=str)
 report["form"] = "total-share" in fields

@@ -126,7 +126,7 @@ def _check_command(command: Command, page: Path, monkeypatch: Any, capsys: Any) 
     typed = iter([*command.typed.splitlines(), ":quit"])
     monkeypatch.setattr("builtins.input", lambda *_: next(typed))
     monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *command.words])
-    status = main._status()
+    status = main.run_command()
     printed = capsys.readouterr()
     details = f"{page.name}: {shlex.join(command.words)}\n{printed.out}\n{printed.err}"
     assert (status != 0) is bool(command.error), details

@@ -144,7 +144,7 @@ BLINDED = {
     (QuestionList, "_exact_answers"): lambda _, indices, *__: [0] * len(list(indices)),
     (answer_grid.AnswerGrid, "count"): zeros(lambda self, _: len(self.queries)),
     (net._Net, "scores"): zeros(lambda self, _: len(self.databases)),
-    (distinguisher.ExactCuts, "counted"): zeros(lambda self, _: self.universe.shape),
+    (distinguisher.ExactCuts, "pair_scores"): zeros(lambda self, _: self.universe.shape),
     (power_method, "symmetric_matrix"): lambda graph, _: sp.csr_array(
         (sides_of(graph),) * 2, dtype=np.int64
     ),

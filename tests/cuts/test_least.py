@@ -1,7 +1,8 @@
-"""Private least cuts: the law beside brute force, guarantees, charges, and what is refused."""
+"""Private least cuts: their law, compared with brute force; guarantees, charges and refusals."""
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -24,11 +25,12 @@ CLUB = gc.datasets.load("karate")
 KINDS = {False: gc.Graph, True: gc.DirectedGraph}
 
 
-def of_four(weights, *, directed):
-    terminal_rows = np.array(pairs_of_four(directed=directed))
+def graph_of_four(weights: Sequence[float], *, directed: bool) -> gc.Graph | gc.DirectedGraph:
+    """Return a graph of four vertices, the first and the last of which are terminals."""
+    edges = np.array(pairs_of_four(directed=directed))
     return KINDS[directed](
-        terminal_rows[:, 0],
-        terminal_rows[:, 1],
+        edges[:, 0],
+        edges[:, 1],
         np.array(weights, dtype=float),
         vertices=4,
         max_weight_change=1,
@@ -36,41 +38,41 @@ def of_four(weights, *, directed):
 
 
 def noisy_codes(graph, *terminals, epsilon=1.0, seed=0, **options):
-    """The noisy cut, whether or not it is the lightest."""
+    """Return the parts of the noisy cut, even if a trivial cut is lighter."""
     job = cut_job(graph, *terminals, epsilon=epsilon, **options)
     return job.measure(graph, SeededEntropy(seed)).codes
 
 
 @pytest.fixture
 def noise(monkeypatch):
-    """What is drawn next, in place of noise."""
+    """Return a queue of arrays that are used in place of noise."""
     queue = []
 
-    def drawn(rate, size, source):
+    def next_of_queue(rate, size, source):
         assert rate > 0
         del source
         return np.resize(queue.pop(0), size)
 
-    monkeypatch.setattr(least, "sample_discrete_laplace", drawn)
+    monkeypatch.setattr(least, "sample_discrete_laplace", next_of_queue)
     return queue
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("graphs", [4, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("directed", KINDS)
-def test_the_cut_that_is_audited_is_the_one_that_is_made(directed, graphs, noise):
-    """On graphs of four vertices, for all noise that makes a difference, in the grid's steps."""
+def test_the_audited_cut_is_the_one_of_the_mechanism(directed, graphs, noise):
+    """On graphs of four vertices, for all noise that makes a difference, in grid units."""
     generator, count = np.random.default_rng(2), len(pairs_of_four(directed=directed))
     for weights in generator.integers(0, 3, (graphs, count)):
-        graph = of_four(weights, directed=directed)
-        fine = round(1 / grid_of_cuts(graph, Fraction(1)).unit)
+        graph = graph_of_four(weights, directed=directed)
+        units = round(1 / grid_of_cuts(graph, Fraction(1)).unit)
         job = cut_job(graph, 0, 3, epsilon=1.0)
         for u, v in itertools.product(range(-5, 6), repeat=2):
-            noise.append(fine * np.array([0, u, v, 0]))
+            noise.append(units * np.array([0, u, v, 0]))
             codes = job.measure(graph, SeededEntropy(0)).codes
             keys = []
-            for one, other in FREE:
-                S = (1, one, other, 0)
+            for first, second in FREE:
+                S = (1, first, second, 0)
                 cost = sum(
                     weight
                     for (a, b), weight in zip(
@@ -78,64 +80,65 @@ def test_the_cut_that_is_audited_is_the_one_that_is_made(directed, graphs, noise
                     )
                     if (S[a] > S[b] if directed else S[a] != S[b])
                 )
-                keys.append((cost - u * one - v * other, one + other))
+                # The least noisy cost; of equal ones the smaller set.
+                keys.append((cost - u * first - v * second, first + second))
             expected = FREE[keys.index(min(keys))]
             assert tuple(1 - codes[1:3]) == expected
 
 
-def test_a_graph_without_weights_is_cut_as_one_of_weights_of_1(noise):
+def test_a_graph_without_weights_is_cut_like_one_with_all_weights_1(noise):
     for u, v in itertools.product(range(-3, 4), repeat=2):
         noise += [np.array([0, u, v, 0]), 2**12 * np.array([0, u, v, 0])]
-        terminal_rows = [0, 0, 1], [1, 2, 3]
-        plain = noisy_codes(gc.Graph(*terminal_rows, vertices=4), 0, 3)
-        weighted = noisy_codes(
-            gc.Graph(*terminal_rows, np.ones(3), vertices=4, max_weight_change=1), 0, 3
-        )
+        edges = [0, 0, 1], [1, 2, 3]
+        plain = noisy_codes(gc.Graph(*edges, vertices=4), 0, 3)
+        weighted = noisy_codes(gc.Graph(*edges, np.ones(3), vertices=4, max_weight_change=1), 0, 3)
         np.testing.assert_array_equal(plain, weighted)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_the_law_is_the_one_that_is_audited(epsilon):
-    """Of many graphs of four vertices that share their terminals, by a chi-square of three."""
+    """On 40,000 graphs of four vertices with common terminals, by a chi-squared test."""
     weights, copies = (1, 0, 1, 1, 0), 40_000
-    place = np.arange(copies)[:, None]
-    terminal_rows = [
-        np.where(side % 3 == 0, side // 3, side + 1 + 2 * place).ravel()
+    copy = np.arange(copies)[:, None]
+    edges = [
+        np.where(side % 3 == 0, side // 3, side + 1 + 2 * copy).ravel()
         for side in np.array([p for p, w in zip(pairs_of_four(directed=False), weights, strict=True)
                               if w]).T
     ]  # fmt: skip
-    graph = gc.Graph(*terminal_rows, vertices=2 + 2 * copies)
+    graph = gc.Graph(*edges, vertices=2 + 2 * copies)
     codes = 1 - noisy_codes(graph, 0, 1, epsilon=epsilon, seed=4)[2:].reshape(copies, 2)
     counts = np.bincount(codes @ [1, 2], minlength=4)
     expected = copies * cut_law(weights, float(CutRates.of(Fraction(epsilon), 1).cut))
-    assert ((counts - expected) ** 2 / expected).sum() < 31  # p = 8e-7 of three degrees
+    assert (
+        (counts - expected) ** 2 / expected
+    ).sum() < 31  # p = 8e-7 with three degrees of freedom
 
 
-def test_the_law_of_several_is_the_one_that_is_audited():
-    """By a chi-square of the 16 places of two vertices beside four terminals."""
+def test_the_law_of_several_terminals_is_the_one_that_is_audited():
+    """By a chi-squared test of the 16 ways to assign two vertices to four terminals."""
     of_u, of_v, copies = (0, 1, 1, 0), (1, 0, 0, 1), 40_000
     first = 4 + 2 * np.arange(copies)
-    terminal_rows = [(np.full(copies, t), first) for t in np.flatnonzero(of_u)]
-    terminal_rows += [(np.full(copies, t), first + 1) for t in np.flatnonzero(of_v)]
-    terminal_rows += [(first, first + 1)]
-    rows, columns = (np.concatenate(side) for side in zip(*terminal_rows, strict=True))
+    edges = [(np.full(copies, t), first) for t in np.flatnonzero(of_u)]
+    edges += [(np.full(copies, t), first + 1) for t in np.flatnonzero(of_v)]
+    edges += [(first, first + 1)]
+    rows, columns = (np.concatenate(side) for side in zip(*edges, strict=True))
     codes = noisy_codes(
         gc.Graph(rows, columns, vertices=4 + 2 * copies), 0, 1, 2, 3, epsilon=2.0, seed=6
     )
     counts = np.bincount(codes[4:].reshape(copies, 2) @ [4, 1], minlength=16)
     rate = float(CutRates.of(Fraction(2), 1, 2).cut)
     expected = copies * several_law(of_u, of_v, 1, rate).ravel()
-    assert ((counts - expected) ** 2 / expected).sum() < 59  # p = 4e-7 of 15 degrees
+    assert ((counts - expected) ** 2 / expected).sum() < 59  # p = 4e-7 with 15 degrees of freedom
 
 
-def test_each_halving_cuts_the_parts_that_the_last_one_left(noise):
-    """A path of 9 vertices with five terminals, without noise, or with so much that it decides."""
+def test_each_halving_cuts_the_parts_of_the_last_one(noise):
+    """A path of 9 vertices with five terminals, without noise, and with noise above all weights."""
     graph = gc.Graph(range(8), range(1, 9), vertices=9)
-    nothing = np.zeros(9, dtype=np.int64)
-    noise += [nothing, nothing, nothing]
+    no_noise = np.zeros(9, dtype=np.int64)
+    noise += [no_noise, no_noise, no_noise]
     assert noisy_codes(graph, 0, 2, 4, 6, 8).tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4]
-    towards = np.array([0, 9, 0, 9, 0, 9, 0, 9, 0])
-    noise += [towards, towards, towards]
+    large_noise = np.array([0, 9, 0, 9, 0, 9, 0, 9, 0])
+    noise += [large_noise, large_noise, large_noise]
     assert noisy_codes(graph, 0, 2, 4, 6, 8).tolist() == [0, 0, 1, 0, 2, 0, 3, 0, 4]
     assert noise == []
 
@@ -143,15 +146,15 @@ def test_each_halving_cuts_the_parts_that_the_last_one_left(noise):
 @pytest.mark.parametrize("count", range(2, 10))
 def test_every_terminal_is_in_its_own_part(count):
     generator = np.random.default_rng(count)
-    terminal_rows = np.unique(np.sort(generator.integers(0, 60, (300, 2)), axis=1), axis=0)
-    terminal_rows = terminal_rows[terminal_rows[:, 0] < terminal_rows[:, 1]]
-    graph = gc.Graph(terminal_rows[:, 0], terminal_rows[:, 1], vertices=60)
+    edges = np.unique(np.sort(generator.integers(0, 60, (300, 2)), axis=1), axis=0)
+    edges = edges[edges[:, 0] < edges[:, 1]]
+    graph = gc.Graph(edges[:, 0], edges[:, 1], vertices=60)
     terminals = generator.permutation(60)[: 2 * count].reshape(count, 2).tolist()
-    made = least_cut(graph, *terminals, epsilon=1.0)
-    assert set(made.codes.tolist()) <= set(range(count))
-    for part, named in enumerate(terminals):
-        assert set(named) <= set(made.parts[part])
-        assert made.part_of(named[0]) == made.names[part]
+    partition = least_cut(graph, *terminals, epsilon=1.0)
+    assert set(partition.codes.tolist()) <= set(range(count))
+    for part, part_terminals in enumerate(terminals):
+        assert set(part_terminals) <= set(partition.parts[part])
+        assert partition.part_of(part_terminals[0]) == partition.names[part]
 
 
 @pytest.mark.thorough(cases=3)
@@ -165,21 +168,21 @@ def test_every_terminal_is_in_its_own_part(count):
     ],
 )
 @pytest.mark.parametrize(("privacy_unit", "k"), [("edge", 1), (gc.PrivacyUnit.edge(7), 7)])
-def test_the_rate_is_epsilon_by_twice_what_changes(
+def test_the_rate_is_epsilon_over_twice_the_sensitivity_in_each_halving(
     weighted, options, change, privacy_unit, k, monkeypatch
 ):
     rates = []
-    real = least.sample_discrete_laplace
+    sample = least.sample_discrete_laplace
 
-    def noted(rate, size, source):
+    def recorded_sample(rate, size, source):
         rates.append(rate)
-        return real(rate, size, source)
+        return sample(rate, size, source)
 
-    monkeypatch.setattr(least, "sample_discrete_laplace", noted)
+    monkeypatch.setattr(least, "sample_discrete_laplace", recorded_sample)
     graph = gc.Graph([0, 1], [1, 2], *[np.full(2, 0.2)] * weighted, vertices=6, **options)
     for terminals, halvings in (((0, 2), 1), ((0, 2, 4), 2), ((0, 1, 2, 3, 4), 3)):
         rates.clear()
-        made = least_cut(graph, *terminals, epsilon=1.5, privacy_unit=privacy_unit)
+        partition = least_cut(graph, *terminals, epsilon=1.5, privacy_unit=privacy_unit)
         grid = grid_of_cuts(graph, Fraction(3, 2) / k / halvings)
         assert grid.sensitivity * grid.unit >= change > (grid.sensitivity - 1) * grid.unit
         (rate,) = set(rates)
@@ -187,14 +190,14 @@ def test_the_rate_is_epsilon_by_twice_what_changes(
         assert rate == CutRates.of(Fraction(3, 2) / k, grid.sensitivity, halvings).cut
         if halvings == 1:
             assert rate == (1 - WEIGHT_SHARE) * Fraction(3, 2) / (2 * k * grid.sensitivity)
-        assert made.guarantee.epsilon == pytest.approx(1.5, rel=1e-5)
-        assert made.guarantee.epsilon <= 1.5
+        assert partition.guarantee.epsilon == pytest.approx(1.5, rel=1e-5)
+        assert partition.guarantee.epsilon <= 1.5
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1, 3), Fraction(3), Fraction(50)])
 @pytest.mark.parametrize("change", [1, 1280])
 def test_all_noise_loses_no_more_than_epsilon_and_hardly_less(epsilon, change):
-    """A pair that is parted pays for it once; one that never is pays in each halving.
+    """A pair that a halving separates costs once; a pair that is never separated costs in each.
 
     The three bounds of `CutRates.loss`, computed again, and each rate is as large as it can be.
     """
@@ -206,20 +209,22 @@ def test_all_noise_loses_no_more_than_epsilon_and_hardly_less(epsilon, change):
         last = rates.cut
         a, f, b = (rate * change for rate in (rates.cut, rates.terminal, rates.between))
         assert rates.across * change == x
-        parted = 2 * float(a) + float(x)
-        never = halvings * math.log1p(2 * math.expm1(float(a)))
-        at_last = (halvings - 1) / halvings * never + float(x)
+        separated = 2 * float(a) + float(x)
+        never_separated = halvings * math.log1p(2 * math.expm1(float(a)))
+        separated_last = (halvings - 1) / halvings * never_separated + float(x)
         lost = rates.loss(change, halvings)
         assert f > 0
-        assert float(epsilon) == pytest.approx(max(parted, never, at_last), rel=1e-12)
+        assert float(epsilon) == pytest.approx(
+            max(separated, never_separated, separated_last), rel=1e-12
+        )
         of_free_pair = replace(rates, terminal=Fraction(0), between=Fraction(0))
         assert float(of_free_pair.loss(change, halvings)) == pytest.approx(
             float(epsilon), rel=1e-12
         )
         assert f + max(a + x, halvings * a, (halvings - 1) * a + x) == b == lost == epsilon
         for name in ("cut", "terminal", "between"):
-            more = replace(rates, **{name: getattr(rates, name) * Fraction(1001, 1000)})
-            assert more.loss(change, halvings) > epsilon
+            larger_rates = replace(rates, **{name: getattr(rates, name) * Fraction(1001, 1000)})
+            assert larger_rates.loss(change, halvings) > epsilon
 
 
 def test_grids_get_coarser_where_there_is_more_noise():
@@ -233,15 +238,17 @@ def test_grids_get_coarser_where_there_is_more_noise():
     assert list(sizes.values()) == [2**12, 2**8, 2**3, 2**3]
 
 
-def test_weights_beyond_what_can_be_counted_are_cut_to_it(noise, monkeypatch):
-    seen = []
-    monkeypatch.setattr(least, "least_side", lambda net, *given: seen.append(net) or given[1] == 1)
+def test_weights_above_the_largest_countable_one_are_clipped_with_a_note(noise, monkeypatch):
+    networks = []
+    monkeypatch.setattr(
+        least, "least_side", lambda net, *given: networks.append(net) or given[1] == 1
+    )
     noise.append(np.zeros(4, dtype=np.int64))
     graph = gc.Graph([0, 1], [1, 2], [2.0**40, 1.0], vertices=4, max_weight_change=1)
     note = least_cut(graph, 0, 2, epsilon=1.0).notes[-1]
     assert "weights above 1.374e+11 count as that" in note  # 2^51/4 steps of 2^-12
-    (found,) = seen
-    assert found.data.tolist() == [MOST_VERTEX_WEIGHT // 4, MOST_VERTEX_WEIGHT // 4, 2**12, 2**12]
+    (network,) = networks
+    assert network.data.tolist() == [MOST_VERTEX_WEIGHT // 4, MOST_VERTEX_WEIGHT // 4, 2**12, 2**12]
     noise.append(np.zeros(4, dtype=np.int64))
     capped = gc.Graph([0, 1], [1, 2], [1e300, 1.0], vertices=4, max_weight=1e300)
     assert not any("count as that" in note for note in least_cut(capped, 0, 2, epsilon=1.0).notes)
@@ -259,15 +266,15 @@ def test_a_store_is_charged_once_and_refuses_before_noise(tmp_path, monkeypatch)
         gc.least_cut(CLUB, 0, 33, epsilon=1.0, store=store)
 
 
-def test_users_of_rows_are_hidden(noise):
+def test_a_cut_of_rows_has_the_user_as_its_privacy_unit(noise):
     marks = np.arange(2, dtype=np.uint64)
-    terminal_rows = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 2])
-    rows = rows_in_memory(gc.VertexSet(5), np.array([0, 0, 1, 1]), marks, terminal_rows)
+    edges = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 2])
+    rows = rows_in_memory(gc.VertexSet(5), np.array([0, 0, 1, 1]), marks, edges)
     noise.append(np.zeros(5, dtype=np.int64))
     unit = gc.PrivacyUnit.user(max_contributions=2)
-    made = gc.least_cut(rows, 0, 3, epsilon=1.0, privacy_unit=unit)
-    assert made.guarantee.privacy_unit == "1 user"
-    assert (made.codes[0], made.codes[3]) == (0, 1)
+    partition = gc.least_cut(rows, 0, 3, epsilon=1.0, privacy_unit=unit)
+    assert partition.guarantee.privacy_unit == "1 user"
+    assert (partition.codes[0], partition.codes[3]) == (0, 1)
 
 
 def test_terminals_may_be_integers_of_numpy():
@@ -298,18 +305,19 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_cut_is_refused_in_one_line(name):
+def test_bad_terminals_graphs_and_options_are_refused_on_one_line(name):
     graph, terminals, options, error, message = REFUSED[name]
-    with pytest.raises(error, match=message) as told:
+    with pytest.raises(error, match=message) as refusal:
         least_cut(graph, *terminals, **{"epsilon": 1.0, **options})
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refusal.value)
 
 
-def optimum(graph, s, t):
+def min_cut(graph: gc.Graph, s: int, t: int) -> float:
+    """Return the least weight of all sets with s and without t."""
     return min(
         gc.CutQuery(S).value(graph)
-        for chosen in itertools.product([False, True], repeat=graph.n - 2)
-        for S in [np.insert(np.insert(np.array(chosen), s, True), t, False)]
+        for in_S in itertools.product([False, True], repeat=graph.n - 2)
+        for S in [np.insert(np.insert(np.array(in_S), s, True), t, False)]
     )
 
 
@@ -318,28 +326,26 @@ def optimum(graph, s, t):
 def test_the_bound_on_the_excess_holds_and_its_mean_is_below_n_by_epsilon(runs):
     """A bound of 95 % fails more often than is allowed with probability below 10^-7."""
     generator = np.random.default_rng(9)
-    terminal_rows = np.array(
-        [p for p in itertools.combinations(range(9), 2) if generator.random() < 0.4]
-    )
-    graph = gc.Graph(terminal_rows[:, 0], terminal_rows[:, 1], vertices=9)
-    best = optimum(graph, 0, 8)
+    edges = np.array([p for p in itertools.combinations(range(9), 2) if generator.random() < 0.4])
+    graph = gc.Graph(edges[:, 0], edges[:, 1], vertices=9)
+    best = min_cut(graph, 0, 8)
     for epsilon in (0.5, 2.0):
-        over, failed = [], 0
+        excess, failures = [], 0
         for seed in range(runs):
-            made = least_cut(graph, 0, 8, epsilon=epsilon, seed=seed)
-            over.append(gc.CutQuery(made.codes == 0).value(graph) - best)
-            failed += over[-1] > made.shortfall
-        assert failed <= scipy.stats.binom.isf(1e-7, runs, 0.05)
-        assert np.mean(over) <= CutRates.of(Fraction(epsilon), 1).mean_excess(9, 2)
-        # What the noisy cut alone weighs more, of which the theorem is.
+            partition = least_cut(graph, 0, 8, epsilon=epsilon, seed=seed)
+            excess.append(gc.CutQuery(partition.codes == 0).value(graph) - best)
+            failures += excess[-1] > partition.shortfall
+        assert failures <= scipy.stats.binom.isf(1e-7, runs, 0.05)
+        assert np.mean(excess) <= CutRates.of(Fraction(epsilon), 1).mean_excess(9, 2)
+        # The theorem is about the noisy cut alone.
         codes = [noisy_codes(graph, 0, 8, seed=seed, epsilon=epsilon) for seed in range(runs)]
-        noisy = [gc.CutQuery(each == 0).value(graph) - best for each in codes]
+        noisy = [gc.CutQuery(parts == 0).value(graph) - best for parts in codes]
         assert np.mean(noisy) <= 9 / (epsilon * (1 - float(WEIGHT_SHARE)))
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.5, 4.0])
-def test_the_bound_is_above_what_noise_adds_up_to(rate):
-    """In 2,000 sums a tail of 1 % is met 55 times or more with probability below 1e-7."""
+def test_the_bound_on_the_excess_is_above_sums_of_noise(rate):
+    """Of 2,000 sums, 55 or more lie in a tail of 1 % with a chance below 1e-7."""
     generator, n, r = np.random.default_rng(3), 50, math.exp(-rate)
     noise = np.diff(generator.geometric(1 - r, (2, 2000, n)), axis=0)[0]
     sums = np.maximum(noise, 0).sum(axis=1)
@@ -349,15 +355,15 @@ def test_the_bound_is_above_what_noise_adds_up_to(rate):
     assert least_cut_excess(n, rate, beta=0.01) == pytest.approx(2 * bound)
 
 
-def test_what_is_told_beforehand():
+def test_notes_before_the_noise_state_the_errors_of_the_cut():
     job = cut_job(CLUB, 0, 33, epsilon=1.0)
     (note,) = job.notes
     (_, least_error), (_, trivial_error) = job.errors()
     assert note.startswith("With probability 95% the cut weighs at most ")
     assert f"{up_to_digits(least_error, 4):,.4g} more than the least" in note
     assert f"at most {trivial_error:.4g} more than any that only cuts off terminals" in note
-    (several,) = cut_job(CLUB, 0, 33, 5, epsilon=1.0).notes
-    assert "more than the least cuts of its halvings, added up" in several
-    steps = []
-    gc.least_cut(CLUB, 0, 33, 5, epsilon=1.0, progress=lambda *told: steps.append(told))
-    assert steps == [(0.0, "cutting"), (0.5, "cutting"), (1.0, "done")]
+    (note_of_several,) = cut_job(CLUB, 0, 33, 5, epsilon=1.0).notes
+    assert "more than the least cuts of its halvings, added up" in note_of_several
+    reported = []
+    gc.least_cut(CLUB, 0, 33, 5, epsilon=1.0, progress=lambda *step: reported.append(step))
+    assert reported == [(0.0, "cutting"), (0.5, "cutting"), (1.0, "done")]

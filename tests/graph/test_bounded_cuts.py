@@ -73,8 +73,8 @@ def doubled_values(
         part * n + second[pair_index],
         weights[graph_index, pair_index],
         vertices=parts * n,
-        part=np.repeat(np.arange(parts), n),
-        parts=parts,
+        sum_index=np.repeat(np.arange(parts), n),
+        sum_count=parts,
     )
     doubled = doubled_sums(edges, bound)
     return doubled.reshape(len(weights), len(queries))

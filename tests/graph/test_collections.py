@@ -1,7 +1,8 @@
-"""Graphs as collections of their vertices, and what becomes of them in copies and arrays."""
+"""Graphs as collections of vertices; copies, pickles and arrays of graphs and results."""
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,8 @@ import graphcuts_dp as gc
 from graphcuts_dp import GraphCutsError
 
 
-def pickled(value):
-    """Return a value as another process gets it."""
+def pickled(value: Any) -> Any:
+    """Return a value as another process receives it."""
     return pickle.loads(pickle.dumps(value))  # noqa: S301  # our own
 
 
@@ -39,7 +40,7 @@ def test_a_graph_is_the_collection_of_its_vertices(graph):
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=repr)
-def test_a_collection_tells_nothing_of_edges(graph):
+def test_the_collection_of_vertices_does_not_depend_on_edges(graph):
     empty = graph.without_edges()
     assert list(graph) == list(empty)
     assert len(graph) == len(empty)
@@ -79,42 +80,42 @@ def test_copies_of_groups_are_equal_and_read_only(copied):
             array[...] = 0
 
 
-def test_queries_and_results_are_pickled():
+def test_pickled_queries_and_results_give_the_same_answers():
     graph = GRAPHS[0]
     release = gc.release_graph(graph, epsilon=9.0, fit="none", groups=GROUPS)
     flows = gc.release_flows(graph, GROUPS, epsilon=1.0)
     query = gc.CutQuery(["a"], ["b", "c"])
-    again = pickled((release, flows, query))
-    assert again[0].answer(query).interval == release.answer(again[2]).interval
-    assert again[1].between("one", "two").value == flows.between("one", "two").value
-    assert again[0].guarantee == release.guarantee
+    release_copy, flows_copy, query_copy = pickled((release, flows, query))
+    assert release_copy.answer(query).interval == release.answer(query_copy).interval
+    assert flows_copy.between("one", "two").value == flows.between("one", "two").value
+    assert release_copy.guarantee == release.guarantee
 
 
-def _private_arrays(graph):
-    """The bytes that hold the edges of a graph, as a pickle writes them."""
+def _private_arrays(graph: gc.Graph) -> list[bytes]:
+    """Return the bytes of the edges of a graph, as they are in a pickle."""
     return [graph.rows.tobytes(), graph.columns.tobytes()]
 
 
-def test_a_pickle_of_a_graph_holds_its_edges_and_one_of_a_result_does_not():
+def test_a_pickle_has_the_edges_of_a_graph_but_not_of_the_graph_of_a_result():
     rng = np.random.default_rng(1)
     n = 60
-    ends = np.argwhere(np.triu(rng.random((n, n)) < 0.2, 1))
-    graph = gc.Graph(ends[:, 0], ends[:, 1], vertices=n)
+    edges = np.argwhere(np.triu(rng.random((n, n)) < 0.2, 1))
+    graph = gc.Graph(edges[:, 0], edges[:, 1], vertices=n)
     release = gc.release_graph(graph, epsilon=1.0, fit="none")
     flows = gc.release_flows(graph, gc.Groups.of({v: v % 3 for v in range(n)}), epsilon=1.0)
-    cut = gc.least_cut(graph, 0, 1, epsilon=1.0)
+    partition = gc.least_cut(graph, 0, 1, epsilon=1.0)
     for secret in _private_arrays(graph):
         assert secret in pickle.dumps(graph)
-        for result in (release, flows, cut):
+        for result in (release, flows, partition):
             assert secret not in pickle.dumps(result)
 
 
-def test_tables_hold_graphs_as_objects():
+def test_pandas_stores_graphs_as_objects():
     series = pd.Series({"first": GRAPHS[0], "second": GRAPHS[1]})
     assert series["first"] is GRAPHS[0]
 
 
-def test_joblib_hands_graphs_to_other_processes():
+def test_joblib_passes_graphs_to_other_processes():
     seeds = np.random.SeedSequence(1).spawn(2)
     calls = [
         delayed(gc.release_graph)(GRAPHS[1], epsilon=9.0, fit="none", seed=seed) for seed in seeds

@@ -295,7 +295,7 @@ def test_users_with_the_same_pairs_keep_different_ones():
     users, bound = 500, 10
     pairs = np.arange(81)
     coded = pa.table({"cell": np.tile(pairs, users), "user_key": np.repeat(np.arange(users), 81)})
-    shape = Shape(counting="users", left=9, right=9, one_set=True, owned=True)
+    shape = Shape(counting="users", left=9, right=9, one_set=True, has_users=True)
     users_of_pair = kept_cells(DATABASE.from_arrow(coded), shape, bound=bound).steps / STEPS
     share = bound / 81
     assert users_of_pair.sum() == users * bound
@@ -310,7 +310,7 @@ def test_users_with_the_same_pairs_keep_different_ones():
 def test_users_as_numbers_keep_the_same_rows_as_users_as_texts():
     rng = np.random.default_rng(3)
     cells, users = rng.integers(81, size=400), rng.integers(20, size=400)
-    shape = Shape(counting="rows", left=9, right=9, one_set=True, owned=True)
+    shape = Shape(counting="rows", left=9, right=9, one_set=True, has_users=True)
 
     def kept(user_key: np.ndarray) -> Amounts:
         coded = pa.table({"cell": cells, "user_key": user_key})

@@ -1,12 +1,15 @@
-"""Files that are read a block at a time, in little memory; lines that Arrow reads, many at once.
+"""Reading files in blocks, with little memory, and lines by Arrow.
 
-Reading line by line is the measure: neither blocks nor Arrow may change a graph or an error.
+Results are compared with those of reading line by line: neither blocks nor Arrow may change a graph
+or an error.
 """
 
 import gzip
 import io
 import tracemalloc
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -82,7 +85,8 @@ FILES = {
 }
 
 
-def read(path, **options):
+def graph_or_message(path: Path, **options: Any) -> Any:
+    """Return the graph of a file, or the message with which it is refused."""
     try:
         return read_graph(path, **options)
     except GraphCutsError as problem:
@@ -91,7 +95,7 @@ def read(path, **options):
 
 @contextmanager
 def line_by_line():
-    """Have `RowReader.fields` read all lines."""
+    """Read all lines by `RowReader.fields`, and none by Arrow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edge_lists._BlockReader, "_separator", lambda *_: b"")
         yield
@@ -99,28 +103,30 @@ def line_by_line():
 
 @pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("kind", FILES)
-def test_arrow_and_blocks_of_any_size_give_what_line_by_line_gives(put, monkeypatch, kind):
+def test_arrow_and_blocks_of_any_size_read_what_is_read_line_by_line(put, monkeypatch, kind):
     name, content, *rest = FILES[kind]
     path, options = put(name, content), dict(*rest)
     with line_by_line():
-        expected = read(path, **options)
-    assert read(path, **options) == expected
+        expected = graph_or_message(path, **options)
+    assert graph_or_message(path, **options) == expected
     packed = put(f"{name}.gz", gzip.compress(path.read_bytes()))
     for size in (1, 7, 64):
         monkeypatch.setattr(edge_lists, "BLOCK", size)
-        assert read(path, **options) == expected
-        again = read(packed, **options)
-        if isinstance(again, str):  # an error, which names the file
-            again = again.replace(f"{name}.gz", name)
-        assert again == expected
+        assert graph_or_message(path, **options) == expected
+        result = graph_or_message(packed, **options)
+        if isinstance(result, str):  # an error, which names the file
+            result = result.replace(f"{name}.gz", name)
+        assert result == expected
 
 
-def test_arrow_reads_usual_lines(put, monkeypatch):
-    """No line of these goes to `fields` but the first one, for which columns are counted."""
+def test_arrow_reads_all_usual_lines(put, monkeypatch):
+    """Only the first line goes to `fields`, to count columns."""
     calls = []
     split = edge_lists._BlockReader._rows_by_fields
     monkeypatch.setattr(
-        edge_lists._BlockReader, "_rows_by_fields", lambda *given: calls.append(1) or split(*given)
+        edge_lists._BlockReader,
+        "_rows_by_fields",
+        lambda *arguments: calls.append(1) or split(*arguments),
     )
     for name, content in (
         ("x.csv", HEAD + "Ann Lee,Zoë,1\n b ,c#,2.5\n"),
@@ -154,20 +160,22 @@ FORMS = {
 }
 
 
-def batches_of(content, form, columns, weighted):
-    """Rows of a file with their lines, and what is wrong with others."""
-    how = Options(columns=Columns(**columns), weighted=None if weighted else False)
-    bad = BadRows(skip=how.columns.skip)
-    found = []
+def rows_and_faults(
+    content: bytes, form: TextFormat, columns: dict[str, Any], weighted: bool
+) -> Any:
+    """Return good rows with line numbers, and the first line of each fault; or a message."""
+    options = Options(columns=Columns(**columns), weighted=None if weighted else False)
+    bad = BadRows(skip=options.columns.skip)
+    rows = []
     try:
-        table = text_batches(io.BytesIO(content), how, form=form, bad=bad)
+        table = text_batches(io.BytesIO(content), options, form=form, bad=bad)
         for batch in table.batches:
-            columns = [[*map(str, each.to_pylist())] for each in batch.columns.values()]
+            columns = [[*map(str, column.to_pylist())] for column in batch.columns.values()]
             columns += [] if batch.weights is None else [batch.weights.astype(str).tolist()]
-            found += zip(map(int, batch.row_numbers), *columns, strict=True)
+            rows += zip(map(int, batch.row_numbers), *columns, strict=True)
     except GraphCutsError as problem:
         return str(problem)
-    return found, bad._first
+    return rows, bad._first
 
 
 @pytest.mark.thorough(cases=4)
@@ -175,10 +183,10 @@ def batches_of(content, form, columns, weighted):
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("kind", FORMS)
-def test_arrow_reads_any_lines_as_fields_does(kind, weighted, skip, examples):
-    form, told = FORMS[kind]
-    header = b"source,target,weight\n" if told.get("header") else b""
-    columns = {"source": 0, "target": 1} | told | ({"on_bad": "skip"} if skip else {})
+def test_arrow_reads_random_lines_like_reading_line_by_line(kind, weighted, skip, examples):
+    form, format_options = FORMS[kind]
+    header = b"source,target,weight\n" if format_options.get("header") else b""
+    columns = {"source": 0, "target": 1} | format_options | ({"on_bad": "skip"} if skip else {})
     columns |= {"weight": 2} if weighted else {}
 
     @settings(max_examples=examples)
@@ -186,55 +194,55 @@ def test_arrow_reads_any_lines_as_fields_does(kind, weighted, skip, examples):
     @example(["a,b,1", '"c,d,2', "e,f,3"])
     def check(lines):
         content = header + "\n".join(lines).encode("utf-8", "surrogateescape")
-        found = batches_of(content, form, columns, weighted)
+        by_arrow = rows_and_faults(content, form, columns, weighted)
         with line_by_line():
-            assert found == batches_of(content, form, columns, weighted)
+            assert by_arrow == rows_and_faults(content, form, columns, weighted)
 
     check()
 
 
-def test_a_row_is_read_alike_whatever_other_rows_have_quotes(put):
-    assert read(put("x.csv", HEAD + 'a ,b,1\n"c ",b,1\n')).labels == ("a", "b", "c ")
+def test_quotes_of_one_row_do_not_change_how_others_are_read(put):
+    assert graph_or_message(put("x.csv", HEAD + 'a ,b,1\n"c ",b,1\n')).labels == ("a", "b", "c ")
 
 
-@pytest.mark.parametrize("place", [3, 30, 59])
-def test_errors_name_the_line_in_whatever_block(put, monkeypatch, place):
+@pytest.mark.parametrize("index", [3, 30, 59])
+def test_errors_name_the_line_of_the_file_and_not_of_its_block(put, monkeypatch, index):
     monkeypatch.setattr(edge_lists, "BLOCK", 20)
     lines = [f"{i} {i + 1}" for i in range(60)]
-    for wrong, vertices in (("7 7 7", None), ("7 99", 70)):
-        path = put("x.edges", "\n".join([*lines[:place], wrong, *lines[place:]]))
-        with pytest.raises(FileFormatError, match=f"line {place + 1}: "):
+    for bad_line, vertices in (("7 7 7", None), ("7 99", 70)):
+        path = put("x.edges", "\n".join([*lines[:index], bad_line, *lines[index:]]))
+        with pytest.raises(FileFormatError, match=f"line {index + 1}: "):
             read_graph(path, vertices=vertices)
 
 
 # ------------------------------------------------------------------ memory
 
-FEW = 12 << 20  # bytes for blocks and what they become, whatever the size of the file
+BLOCK_BYTES = 12 << 20  # of blocks and what is made of them, whatever the size of the file
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("form", ["names", "packed weights"])
 def test_a_large_file_takes_no_more_than_twice_the_memory_of_its_arrays(put, form):
-    m = 500_000 if form == "names" else 250_000
-    ends = np.random.default_rng(0).integers(0, m // 10, (m, 2)).tolist()
+    edges = 500_000 if form == "names" else 250_000
+    endpoints = np.random.default_rng(0).integers(0, edges // 10, (edges, 2)).tolist()
     names, weight = ("user", "") if form == "names" else ("", ",3")
     text = "source,target" + (",weight" if weight else "") + "\n"
-    text += "".join(f"{names}{a},{names}{b}{weight}\n" for a, b in ends)
+    text += "".join(f"{names}{a},{names}{b}{weight}\n" for a, b in endpoints)
     packed = gzip.compress(text.encode(), 1)
     path = put("x.csv.gz", packed) if weight else put("x.csv", text)
-    read_graph(put("y.csv", "source,target\na,b\n"))  # what is imported on first use
+    read_graph(put("y.csv", "source,target\na,b\n"))  # imports modules that are needed
     tracemalloc.start()
     graph = read_graph(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     labels = 0 if graph.vertices.is_default else 72 * graph.n
     arrays = graph.rows.nbytes + graph.columns.nbytes + graph.weights.nbytes + labels
-    assert peak < 2 * arrays + FEW
-    # A reader that keeps the text and two more arrays of each kind would be seen.
-    assert peak + len(text) + 2 * arrays > 2 * arrays + FEW
+    assert peak < 2 * arrays + BLOCK_BYTES
+    # A reader that keeps the text and two more arrays of each kind would be detected.
+    assert peak + len(text) + 2 * arrays > 2 * arrays + BLOCK_BYTES
 
 
-def test_a_growing_array_grows_by_little():
+def test_a_growing_array_needs_at_most_a_fifth_more_memory_than_its_values():
     tracemalloc.start()
     grown = GrowingArray(np.int64)
     for start in range(0, 1 << 20, 1 << 12):
@@ -248,28 +256,28 @@ def test_a_growing_array_grows_by_little():
 
 
 @pytest.mark.parametrize("merge", ["max", "min", "sum"])
-def test_edges_that_come_in_pieces_are_merged_across_them(monkeypatch, merge):
-    draw, how = np.random.default_rng(1), {"max": max, "min": min, "sum": sum}[merge]
+def test_parallel_edges_are_merged_across_pieces(monkeypatch, merge):
+    draw, merge_weights = np.random.default_rng(1), {"max": max, "min": min, "sum": sum}[merge]
     for piece in (1, 2, 7, 1 << 18):
         monkeypatch.setattr("graphcuts_dp.io.edge_store.PIECE", piece)
         keys, weights = draw.integers(0, 9, 60), draw.integers(0, 3, 60).astype(float)
-        merged = {key: how(weights[keys == key]) for key in range(9)}
-        found = sorted_merged(keys.copy(), weights.copy(), merge)
+        merged = {key: merge_weights(weights[keys == key]) for key in range(9)}
+        edges = sorted_merged(keys.copy(), weights.copy(), merge)
         expected = [(key, weight) for key, weight in merged.items() if weight]
-        assert list(zip(found[0].tolist(), found[1].tolist(), strict=True)) == expected
+        assert list(zip(edges[0].tolist(), edges[1].tolist(), strict=True)) == expected
 
 
-def test_arrays_of_a_caller_are_not_written_over():
-    ends, weights = np.array([[3, 3, 1], [1, 1, 1]]), np.array([1.0, 2.0, 4.0])
-    assert Graph(*ends, weights, vertices=4).weights.tolist() == [2.0]
-    assert ends.tolist() == [[3, 3, 1], [1, 1, 1]]
+def test_arrays_of_the_caller_are_unchanged():
+    endpoints, weights = np.array([[3, 3, 1], [1, 1, 1]]), np.array([1.0, 2.0, 4.0])
+    assert Graph(*endpoints, weights, vertices=4).weights.tolist() == [2.0]
+    assert endpoints.tolist() == [[3, 3, 1], [1, 1, 1]]
     assert weights.tolist() == [1.0, 2.0, 4.0]
 
 
 # ------------------------------------------------------------------ numbers for names
 
 
-def strings(values):
+def strings(values: list[str]) -> pa.Array:
     return pa.array(values, pa.large_string())
 
 
@@ -280,15 +288,15 @@ TOKENS = st.sampled_from(["", "a", "a\0", "é", "e\u0301", "x" * 300, *map(str, 
 @pytest.mark.parametrize("waiting", [0, 40, 1 << 26])
 @settings(max_examples=60)
 @given(batches=st.lists(st.lists(st.tuples(TOKENS, TOKENS), max_size=6), max_size=6))
-def test_equal_names_and_no_others_get_one_number(waiting, batches):
+def test_two_names_have_one_number_if_and_only_if_they_are_equal(waiting, batches):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codes, "_LEAST_COLLECTED", waiting)
         grown = IdentifierColumns(2)
         for rows in batches:
             columns = [strings([row[side] for row in rows]) for side in (0, 1)]
             grown.add([integers_of(column) or column for column in columns])
-        found = grown.take()
-    for side, column in enumerate(found):
+        columns_of_codes = grown.take()
+    for side, column in enumerate(columns_of_codes):
         if isinstance(column, CodedText):
             assert len(set(column.names)) == len(column.names)
             names = [column.names[code] for code in column.codes]
@@ -297,7 +305,7 @@ def test_equal_names_and_no_others_get_one_number(waiting, batches):
         assert names == [row[side] for rows in batches for row in rows]
 
 
-def test_integers_grow_as_far_as_they_must():
+def test_integers_are_stored_in_the_narrowest_type_that_holds_them():
     grown = IdentifierColumns(1)
     for values, kind in (
         ([1, 2], np.int32),
@@ -310,13 +318,13 @@ def test_integers_grow_as_far_as_they_must():
 
 
 @pytest.mark.parametrize("digits", range(1, 20))
-def test_integers_are_what_python_prints(digits):
+def test_texts_are_integers_if_python_prints_them_so(digits):
     low = 0 if digits == 1 else 10 ** (digits - 1)
     values = [low, 10**digits - 1, (low + 10**digits) // 2]
-    found = integers_of(strings([*map(str, values)]).slice(1))
-    assert found is None if digits == 19 else found.to_pylist() == values[1:]
-    for odd in (f"0{low}", f"{low}a", f"+{low}", f" {low}", f"0x{low}", f"{low}.0", f"-{low}", ""):
-        assert integers_of(strings(["1", odd])) is None
+    integers = integers_of(strings([*map(str, values)]).slice(1))
+    assert integers is None if digits == 19 else integers.to_pylist() == values[1:]
+    for text in (f"0{low}", f"{low}a", f"+{low}", f" {low}", f"0x{low}", f"{low}.0", f"-{low}", ""):
+        assert integers_of(strings(["1", text])) is None
 
 
 NUMBERS = st.text(st.sampled_from("0123456789.,-+eE_xinfaty() \t٣"), max_size=8)
@@ -329,7 +337,7 @@ NUMBERS |= st.floats().map(str) | st.sampled_from(["9" * 400, "0" * 400 + "1", "
 @given(texts=st.lists(NUMBERS, max_size=5))
 def test_weights_are_what_python_reads(decimal, texts):
     weights, good = numbers_of(strings(texts), decimal)
-    for text, weight, sound in zip(texts, weights.tolist(), good.tolist(), strict=True):
+    for text, weight, is_number in zip(texts, weights.tolist(), good.tolist(), strict=True):
         expected = parse_number(text, decimal)
-        assert sound == (expected is not None)
-        assert not sound or str(weight) == str(expected)
+        assert is_number == (expected is not None)
+        assert not is_number or str(weight) == str(expected)

@@ -196,7 +196,7 @@ def test_counts_of_cuts_of_ten_thousand_vertices_need_no_dense_matrix():
 
 def test_huge_estimates_of_a_hypothesis_are_clipped_and_do_not_overflow():
     scoring = Scoring(Universe(5), Grid())
-    scores = scoring.rounded(np.array([1e200, -1e200, 3.0]))
+    scores = scoring.in_substeps(np.array([1e200, -1e200, 3.0]))
     assert scores.tolist() == [2**60, -(2**60), 3 * scoring.substeps]
 
 
@@ -263,9 +263,9 @@ def test_answers_are_those_of_the_queries_over_the_largest_coefficient(kind):
     true_values = np.array([query.value(graph) for query in queries]) / query_list.scale
     scoring = Scoring(universe, grid)
     rounding = query_list.rounding(grid) + grid.rounding(universe.size)
-    scores = query_list.scored(graph, scoring) * scoring.unit
+    scores = query_list.true_scores(graph, scoring) * scoring.unit
     np.testing.assert_allclose(scores, true_values, atol=rounding + scoring.unit)
-    counts = [query_list.counted(query, graph, grid) * grid.unit for query in query_list]
+    counts = [query_list.true_count(query, graph, grid) * grid.unit for query in query_list]
     np.testing.assert_allclose(counts, true_values, atol=rounding)
     hypothesis = DenseHypothesis(universe, graph.dense())
     np.testing.assert_allclose(query_list.answers(hypothesis), true_values)
@@ -294,8 +294,10 @@ def test_no_pair_changes_a_score_or_a_count_by_more_than_the_sensitivity(kind):
 
     def scores_and_counts(matrix):
         matrix_graph = type(graph).of(matrix, **options)
-        counts = np.array([query_list.counted(query, matrix_graph, grid) for query in query_list])
-        return query_list.scored(matrix_graph, scoring), counts
+        counts = np.array(
+            [query_list.true_count(query, matrix_graph, grid) for query in query_list]
+        )
+        return query_list.true_scores(matrix_graph, scoring), counts
 
     weights = graph.dense()
     original, largest_changes = scores_and_counts(weights), np.zeros(2)
@@ -325,11 +327,11 @@ def test_statistics_are_counted_in_units_of_their_sensitivity():
         is_edge = family.databases[graph_index] > 0
         rows, columns = (endpoints[is_edge] for endpoints in universe.pairs())
         graph = gc.Graph(rows, columns, vertices=5)
-        counts = [query_list.counted(query, graph, Grid()) for query in query_list]
+        counts = [query_list.true_count(query, graph, Grid()) for query in query_list]
         # One edge is in at most 3 triangles, and in a cut once.
         assert counts[0] == GraphQuery("triangles").value(graph) // 3
         assert counts[1] == GraphQuery("max-cut").value(graph)
-        assert (query_list.scored(graph, scoring) == np.array(counts) * scoring.substeps).all()
+        assert (query_list.true_scores(graph, scoring) == np.array(counts) * scoring.substeps).all()
         only_graph = type(family)(universe, family.databases[graph_index : graph_index + 1])
         np.testing.assert_array_equal(query_list.answers(only_graph), counts)
     assert query_list.public_query(query_list[0]) == (GraphQuery("triangles"), 3.0)
@@ -446,7 +448,7 @@ def test_probabilities_of_all_neighbours_differ_by_no_more_than_epsilon(
     log_probabilities = {}  # by the bits of a graph
     pairs = list(disjoint_pairs(n))
     for bits, graph in all_graphs(n, directed=directed):
-        gaps = exact_cuts.counted(graph) - exact_cuts.scoring.rounded(hypothesis.dense())
+        gaps = exact_cuts.pair_scores(graph) - exact_cuts.scoring.in_substeps(hypothesis.dense())
         probabilities = exponential_probabilities(gaps, rate, pairs)
         log_probabilities[bits] = np.log(list(probabilities.values()))
     largest_log_ratio = 0.0
@@ -470,7 +472,7 @@ def test_the_probability_of_falling_short_is_at_most_gamma(directed):
     hypothesis = DenseHypothesis.constant(universe, 0.3)
     exact_cuts = ExactCuts(universe=universe, epsilon=Fraction(2))
     scoring = exact_cuts.scoring
-    gaps = exact_cuts.counted(graph) - scoring.rounded(hypothesis.dense())
+    gaps = exact_cuts.pair_scores(graph) - scoring.in_substeps(hypothesis.dense())
     rate = float(scoring.rate(exact_cuts.epsilon))
     probability_by_outcome = exponential_probabilities(gaps, rate, disjoint_pairs(6))
 
@@ -514,7 +516,7 @@ def test_the_gap_from_all_cuts_is_not_below_that_of_random_cuts_but_for_the_shor
 def test_scores_of_all_cuts_are_those_of_the_weights():
     graph = gc.Graph([0, 1], [1, 2], weights=[2.5, 0.5], vertices=3, max_weight=4.0)
     exact_cuts = ExactCuts(universe=Universe(3), epsilon=Fraction(40), grid=Grid.of(graph))
-    assert (exact_cuts.counted(graph) * exact_cuts.scoring.unit == graph.dense()).all()
+    assert (exact_cuts.pair_scores(graph) * exact_cuts.scoring.unit == graph.dense()).all()
 
 
 BINARY_NOISE = noise_distribution("binary", epsilon=1.0)

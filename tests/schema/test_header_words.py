@@ -1,8 +1,9 @@
-"""Known words of endpoints: every family in any order, and what is refused with what to type."""
+"""Known words of headers: endpoints in any order, and advice on unclear headers."""
 
 import re
 from ast import literal_eval
 from itertools import permutations
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -39,17 +40,17 @@ PAIRS = [
     # Words of two families.
     *("Recipient,From", "origin,callee", "sender,destination", "von,target"),
 ]
-TURNED = {"Recipient,From"}
+TARGET_FIRST = {"Recipient,From"}
 
 
 @pytest.mark.thorough(cases=31)
 @pytest.mark.parametrize("pair", PAIRS)
-def test_a_pair_of_known_words_tells_the_direction_in_any_order(pair):
-    source, target = reversed(pair.split(",")) if pair in TURNED else pair.split(",")
+def test_a_pair_of_known_words_shows_the_direction_in_any_order(pair):
+    source, target = reversed(pair.split(",")) if pair in TARGET_FIRST else pair.split(",")
     for names in permutations([source, target, "date", "x"]):
-        places = find_columns(names, gc.Columns(), weighted=False, declared=None)
-        assert (names[places.source], names[places.target]) == (source, target)
-        assert (places.user, places.weight) == (None, None)
+        columns = find_columns(names, gc.Columns(), weighted=False, declared=None)
+        assert (names[columns.source], names[columns.target]) == (source, target)
+        assert (columns.user, columns.weight) == (None, None)
         tail = find_columns(names, gc.Columns(user="tail"), weighted=False, declared=None)
         assert names[tail.user] == source
 
@@ -74,8 +75,8 @@ def test_a_word_has_one_side_and_decomposed_accents_are_accents():
             assert side_of(word) in (("source", "target", "either") if members else (None,))
     assert side_of("x") is None
     names = ["Empfa\u0308nger", "Absender"]
-    places = find_columns(names, gc.Columns(), weighted=False, declared=None)
-    assert (places.source, places.target) == (1, 0)
+    columns = find_columns(names, gc.Columns(), weighted=False, declared=None)
+    assert (columns.source, columns.target) == (1, 0)
 
 
 def test_words_that_may_be_labels_do_not_show_that_a_line_is_a_header(tmp_path):
@@ -89,7 +90,7 @@ def test_words_that_may_be_labels_do_not_show_that_a_line_is_a_header(tmp_path):
     assert arcs(graph) == [("b", "a")]
 
 
-def test_times_and_users_give_way_to_other_pairs():
+def test_other_pairs_come_before_times_and_users():
     for header, expected in {
         "start,end,origin,destination": (2, 3),
         "start,destination": (0, 1),
@@ -98,14 +99,14 @@ def test_times_and_users_give_way_to_other_pairs():
         "user,item,from,to": (2, 3),
         "start,origin,end,callee": (1, 3),
     }.items():
-        places = find_columns(header.split(","), gc.Columns(), weighted=False, declared=None)
-        assert (places.source, places.target) == expected
+        columns = find_columns(header.split(","), gc.Columns(), weighted=False, declared=None)
+        assert (columns.source, columns.target) == expected
     with_period = gc.Columns(period="start")
-    places = find_columns(["start", "p", "end"], with_period, weighted=False, declared=None)
-    assert (places.source, places.target) == (1, 2)
+    columns = find_columns(["start", "p", "end"], with_period, weighted=False, declared=None)
+    assert (columns.source, columns.target) == (1, 2)
 
 
-def arcs(graph):
+def arcs(graph: gc.Graph | gc.DirectedGraph) -> list[tuple[str, str]]:
     labels = graph.labels
     return [(labels[u], labels[v]) for u, v in zip(graph.rows, graph.columns, strict=True)]
 
@@ -123,7 +124,7 @@ WRONG_SIDES = {
     "origin,start": (0, 1),
     "Ziel,to": (0, 1),
 }
-SEVERAL = {
+SEVERAL_PAIRS = {
     "start_station_id,start_station_name,end_station_id,end_station_name": (0, 2),
     "start station id,start station name,end station id,end station name": (0, 2),
     "from,to,origin,destination": (0, 1),
@@ -132,17 +133,19 @@ SEVERAL = {
 }
 
 
-def advised(message):
-    """The columns that a message says to pass first."""
+def advised(message: str) -> dict[str, Any]:
+    """Return the first columns that a message advises to pass."""
     source, target = re.search(r"source=(\S+) and target=([^\s,;]+)", message).groups()
     return {"source": literal_eval(source), "target": literal_eval(target)}
 
 
-@pytest.mark.parametrize(("header", "ends"), (WRONG_SIDES | SEVERAL).items())
-def test_what_is_not_clear_is_refused_and_the_advice_is_read(tmp_path, header, ends):
+@pytest.mark.parametrize(("header", "endpoint_columns"), (WRONG_SIDES | SEVERAL_PAIRS).items())
+def test_an_unclear_header_is_refused_and_the_advice_of_the_message_works(
+    tmp_path, header, endpoint_columns
+):
     names = header.split(",")
-    row = [f"cell{place}" for place in range(len(names))]
-    expected = [tuple(row[place] for place in ends)]
+    row = [f"cell{index}" for index in range(len(names))]
+    expected = [tuple(row[index] for index in endpoint_columns)]
     # A table in memory.
     frame = pd.DataFrame([row], columns=names)
     with pytest.raises(GraphError) as error:
@@ -157,11 +160,11 @@ def test_what_is_not_clear_is_refused_and_the_advice_is_read(tmp_path, header, e
     message = str(error.value)
     assert "\n" not in message
     assert not any(f"'{name}'" in message for name in ("x", "x y", "Name"))
-    header_too = {"header": True} if "header=True" in message else {}
-    columns = gc.Columns(**advised(message), **header_too)
+    header_option = {"header": True} if "header=True" in message else {}
+    columns = gc.Columns(**advised(message), **header_option)
     graph = gc.DirectedGraph.read(file, columns=columns, weighted=False)
     assert arcs(graph) == expected
-    # The command line, where places are counted from 1.
+    # The command line, which counts columns from 1.
     with pytest.raises(FileFormatError) as error:
         Reading(ignore_weights=True).read(str(file))
     message = str(error.value)
@@ -175,7 +178,7 @@ def test_what_is_not_clear_is_refused_and_the_advice_is_read(tmp_path, header, e
 
 
 @pytest.mark.parametrize(("source", "target"), [("DEST", "ORIGIN"), (0, 1)])
-def test_what_the_caller_types_is_never_turned_around(source, target):
+def test_columns_of_the_caller_are_never_swapped(source, target):
     frame = pd.DataFrame({"DEST": ["a"], "ORIGIN": ["b"]})
     columns = gc.Columns(source=source, target=target)
     assert arcs(gc.DirectedGraph.of(frame, columns=columns)) == [("a", "b")]
@@ -193,9 +196,9 @@ def test_what_the_caller_types_is_never_turned_around(source, target):
         (["to:string", "from:string"], {}, "trips go from from to to"),
     ],
 )
-def test_the_direction_is_said_in_names_that_are_public(names, options, direction):
-    places = find_columns(names, gc.Columns(**options), weighted=False, declared=None)
-    assert places.direction() == direction
+def test_the_direction_is_described_with_public_names_only(names, options, direction):
+    columns = find_columns(names, gc.Columns(**options), weighted=False, declared=None)
+    assert columns.direction() == direction
 
 
 def test_a_header_of_many_equal_words_is_refused_at_once():
@@ -204,10 +207,10 @@ def test_a_header_of_many_equal_words_is_refused_at_once():
         find_columns(names, gc.Columns(), weighted=False, declared=None)
 
 
-@pytest.mark.parametrize("ending", [".txt", ".edges"])
-def test_a_list_whose_first_line_looks_like_a_header_is_refused_with_what_works(tmp_path, ending):
+@pytest.mark.parametrize("suffix", [".txt", ".edges"])
+def test_a_list_whose_first_line_looks_like_a_header_is_refused_with_what_works(tmp_path, suffix):
     """As transfers.txt of GTFS."""
-    file = tmp_path / f"transfers{ending}"
+    file = tmp_path / f"transfers{suffix}"
     file.write_text("from_stop_id,to_stop_id,transfer_type,min_transfer_time\nA,B,2,300\nB,C,0,\n")
     with pytest.raises(FileFormatError, match="pass header=True if it is, else header=False"):
         gc.read_graph(file)

@@ -90,7 +90,7 @@ def test_a_query_is_read_back_from_a_store_and_from_a_line_of_json(kind):
         coefficients = query.coefficients(universe.space)
         encoded = encode_query(query, universe)
         contents = {encoded.digest: encoded.data}
-        contents |= {hashlib.sha256(part).digest(): part for part in encoded.sets}
+        contents |= {hashlib.sha256(part).digest(): part for part in encoded.long_parts}
         from_store = decode_query(encoded.data, universe, contents.__getitem__)
         assert np.array_equal(from_store.coefficients(universe.space), coefficients)
         assert encode_query(from_store, universe).digest == encoded.digest

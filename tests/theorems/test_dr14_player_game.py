@@ -208,7 +208,7 @@ def list_distribution(queries, graph, hide, player):
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
-    """Total variation between lists that differ in one query; without `reach` it is more."""
+    """Total variation between lists that differ in one query; without `score_limit` it is more."""
     n, hide = 6, 0.45
     universe = Universe(n)
     graph = gc.Graph([0, 0, 0], [1, 2, 3], vertices=n)
@@ -225,7 +225,7 @@ def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
         keys = set(first) | set(second)
         apart = sum(abs(first.get(key, 0.0) - second.get(key, 0.0)) for key in keys) / 2
         assert 0.05 < apart <= hide
-    height = math.cosh(float(tuning.rate) * tuning.reach)
+    height = math.cosh(float(tuning.rate) * tuning.score_limit)
     assert 1 - (1 - height / (height + 9)) ** 2 <= hide
 
 
