@@ -1,19 +1,19 @@
 """Measure errors under each privacy unit at epsilon = 1, bias and noise.
 
 Run `python -m scripts.bench.bench_people [--quick]`. Graphs: the bundled flights (airports with
-a direct connection; groups are census regions), and, where they lie in ../shared/data, ego-Facebook
-and the Enron e-mails (groups are made of the numbers of the vertices: 20 of equal size).
+a direct connection; groups are census regions), and, if they are in ../shared/data, ego-Facebook
+and the Enron e-mails (20 groups of equal size, by numbers of the vertices).
 
 - one half: a cut between random halves, asked alone with all of epsilon.
 - cells: all cells between groups at once (`release_flows`), root mean squares.
 - one degree: the cut between a vertex and all others, asked alone; mean over all vertices.
-- all degrees: every degree at once (noisy degrees of a release), mean over all vertices. A vertex
-  has no such row: hiding it hides its own degree, and each of its edges is in somebody's degree.
+- all degrees: every degree at once (noisy degrees of a release), mean over all vertices. Blank for
+  the privacy unit of a vertex, since each of its edges counts in the degree of another vertex, too.
 
 bias: what the bound leaves out, measured on the true graph (NOT PRIVATE). noise: the mean absolute
-error (of cells the standard deviation) that is added, from its distribution. measured: the error of
-releases, means of a few draws, to compare with both. The user of an edge is the end that comes
-first in its row, as the sender of a message or the caller would be.
+value of the noise by its distribution; of cells the standard deviation. measured: the mean error of
+a few releases, to compare with both. The user of an edge is the first endpoint of its row, like the
+sender of a message.
 """
 
 import math
@@ -44,7 +44,7 @@ SETTINGS = (
 
 
 def graphs(quick: bool) -> Iterator[tuple[str, gc.Graph, gc.Groups]]:
-    """Name, graph without weights, public groups."""
+    """Yield the name of a graph, the graph without weights, and public groups."""
     flights = gc.datasets.load("us_flights_2008")
     plain = gc.Graph(flights.rows, flights.columns, vertices=flights.vertices)
     regions = gc.datasets.load_groups("us_flights_2008").codes("region")
@@ -70,51 +70,53 @@ def bounded_value(
     """Return the value of a cut as it is counted before noise."""
     if privacy_unit.max_degree is not None:
         return bounded_cut(graph, S, T, bound=privacy_unit.max_degree)
-    return gc.CutQuery(S, T).value(kept_of(graph, privacy_unit))
+    return gc.CutQuery(S, T).value(bounded_graph(graph, privacy_unit))
 
 
-def kept_of(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> gc.Graph:
+def bounded_graph(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> gc.Graph:
     """Return the graph without the edges that the bound on users leaves out."""
     if privacy_unit.kind == "user":
         return with_users(graph).bounded(privacy_unit)
     return graph
 
 
-def change_of(privacy_unit: gc.PrivacyUnit) -> int:
-    """Return how much one cut differs between neighbours."""
+def sensitivity_of(privacy_unit: gc.PrivacyUnit) -> int:
+    """Return by how much one cut differs between neighbours at most."""
     return privacy_unit.max_degree or privacy_unit.group_size
 
 
-def laplace(change: int) -> float:
-    """Return the mean absolute discrete Laplace noise for epsilon = 1 and such a change."""
-    return 1 / math.sinh(1 / change)
+def mean_noise(sensitivity: int) -> float:
+    """Return the mean absolute value of discrete Laplace noise for epsilon = 1."""
+    return 1 / math.sinh(1 / sensitivity)
 
 
-def halves(graph: gc.Graph, privacy_unit: gc.PrivacyUnit, many: int) -> tuple[float, float, float]:
+def errors_of_halves(
+    graph: gc.Graph, privacy_unit: gc.PrivacyUnit, count: int
+) -> tuple[float, float, float]:
     """Return bias, noise and measured error of a cut between random halves, a session each."""
     rng, bias, errors = np.random.default_rng(5), [], []
     data = with_users(graph) if privacy_unit.kind == "user" else graph
-    for number in range(many):
+    for seed in range(count):
         S = rng.random(graph.n) < 0.5
-        true = gc.CutQuery(S, ~S).value(graph)
-        bias.append(true - bounded_value(graph, privacy_unit, S, ~S))
+        true_value = gc.CutQuery(S, ~S).value(graph)
+        bias.append(true_value - bounded_value(graph, privacy_unit, S, ~S))
         with tempfile.TemporaryDirectory() as folder:
-            terms = {"epsilon": 1.0, "queries": 1, "method": "laplace", "seed": number}
+            terms = {"epsilon": 1.0, "queries": 1, "method": "laplace", "seed": seed}
             with session_of(
                 data, store=Path(folder) / "s.db", **terms, privacy_unit=privacy_unit
             ) as session:
-                errors.append(abs(session.ask(S, ~S).value - true))
-    return float(np.mean(bias)), laplace(change_of(privacy_unit)), float(np.mean(errors))
+                errors.append(abs(session.ask(S, ~S).value - true_value))
+    return float(np.mean(bias)), mean_noise(sensitivity_of(privacy_unit)), float(np.mean(errors))
 
 
 def degrees(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> tuple[float, float]:
     """Return bias and noise of one degree."""
     true, counted = (
         np.bincount(np.concatenate([kept_graph.rows, kept_graph.columns]), minlength=graph.n)
-        for kept_graph in (graph, kept_of(graph, privacy_unit))
+        for kept_graph in (graph, bounded_graph(graph, privacy_unit))
     )
     counted = np.minimum(counted, privacy_unit.max_degree or graph.n)
-    return float(np.mean(true - counted)), laplace(change_of(privacy_unit))
+    return float(np.mean(true - counted)), mean_noise(sensitivity_of(privacy_unit))
 
 
 def table_of(graph: gc.Graph, codes: np.ndarray, width: int) -> np.ndarray:
@@ -140,7 +142,7 @@ def cells(
         grid = Grid.of_vertices(graph, privacy_unit.max_degree)
         counted = bounded_cells(graph, (groups, groups), flows.cells, grid) * grid.unit
     else:
-        counted = table_of(kept_of(graph, privacy_unit), groups.codes(), width)[a * width + b]
+        counted = table_of(bounded_graph(graph, privacy_unit), groups.codes(), width)[a * width + b]
     return tuple(
         float(np.sqrt(np.mean(np.square(deviation))))
         for deviation in (true - counted, flows.deviations()[a, b], errors)
@@ -150,16 +152,18 @@ def cells(
 def main(quick: bool) -> None:
     """Print one table for each graph."""
     for name, graph, groups in graphs(quick):
-        m = len(graph.rows)
-        print(f"\n{name}: n = {graph.n:,}, m = {m:,} (not private)")
+        edges = len(graph.rows)
+        print(f"\n{name}: n = {graph.n:,}, m = {edges:,} (not private)")
         columns = "half:_bias noise measured cells:_bias noise measured one_degree:_bias noise"
-        shown = " ".join(f"{column}:>18,.0f" for column in columns.split())
-        table = Table(f"privacy_unit:<16 {shown} all_degrees:_noise:>20,.0f")
+        specification = " ".join(f"{column}:>18,.0f" for column in columns.split())
+        table = Table(f"privacy_unit:<16 {specification} all_degrees:_noise:>20,.0f")
         for label, privacy_unit in SETTINGS:
-            half = halves(graph, privacy_unit, 3 if quick else 10)
-            errors = (*half, *cells(graph, groups, privacy_unit, 2 if quick else 5))
-            every = None if privacy_unit.max_degree else laplace(2 * privacy_unit.group_size)
-            table.row(label, *errors, *degrees(graph, privacy_unit), every)
+            half_errors = errors_of_halves(graph, privacy_unit, 3 if quick else 10)
+            errors = (*half_errors, *cells(graph, groups, privacy_unit, 2 if quick else 5))
+            all_degrees_noise = (
+                None if privacy_unit.max_degree else mean_noise(2 * privacy_unit.group_size)
+            )
+            table.row(label, *errors, *degrees(graph, privacy_unit), all_degrees_noise)
 
 
 if __name__ == "__main__":

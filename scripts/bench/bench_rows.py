@@ -1,11 +1,11 @@
-"""Time rows with users in Parquet: bounded cells, beside the unbounded group-by.
+"""Time bounded cells of rows with users in Parquet, and compare with an unbounded group-by.
 
-Makes a table of trips (who, from, to, day, paid) in a folder of Parquet files: users are integers,
-of whom a few have many rows; zones are text; days lie in a year. Then each way to cells of zones by
-month runs in a process of its own, from the files on: a group-by of DuckDB that reads them itself,
-and for each counting `Rows.read` with nobody bounded, with everybody scaled down to k, or with k
-rows of each user chosen. Imports are not timed. Wanted: at most 4 GB, and for rows at most 5 times
-the processors' seconds of the group-by.
+The table has trips (who, from, to, day, paid) in a folder of Parquet files: users are integers, of
+whom a few have many rows; zones are texts; days lie in a year. Each way to count cells of zones by
+month runs in a process of its own: a group-by of DuckDB that reads the files itself, and for each
+counting `Rows.read` with unbounded users, with users scaled down to k, or with k rows of each user.
+Imports are not timed. Targets: at most 4 GB, and for rows at most 5 times the processor seconds of
+the group-by.
 
     python -m scripts.bench.bench_rows [--quick] [--rows 100000000] [--users 10000000] [--k 20]
         [--folder FOLDER]
@@ -26,9 +26,11 @@ from graphcuts_dp.schema.counting import STEPS
 from scripts.bench import harness
 
 ZONES, PERIODS = 200, 12
-PART = 5 * 10**6  # rows of a file
-MOST_GB, MOST_TIMES = 4.0, 5.0
-GROUP_BY = {  # what DuckDB counts in a cell
+ROWS_PER_FILE = 5 * 10**6
+MOST_GB = 4.0  # of memory
+MOST_TIMES = 5.0  # processor seconds over those of the group-by
+# What DuckDB counts in a cell.
+GROUP_BY = {
     "rows": "count(*)",
     "weight": "sum(paid)",
     "users": "count(distinct who)",
@@ -36,7 +38,8 @@ GROUP_BY = {  # what DuckDB counts in a cell
 UNBOUNDED = "engine.unbounded_cells(rows.coded_table(), rows.shape_of_cells())"
 SCALED = "rows.cells(gc.PrivacyUnit.user(max_contributions={k}), whole=False)"
 CHOSEN = "rows.cells(gc.PrivacyUnit.user(max_contributions={k}), whole=True)"
-WAYS = {  # what is counted, and how; None: by a group-by of DuckDB
+# Counting, and the call of this package; None for a group-by of DuckDB.
+WAYS = {
     "group-by": ("rows", None),
     "unbounded": ("rows", UNBOUNDED),
     "scaled": ("rows", SCALED),
@@ -84,30 +87,34 @@ from pathlib import Path
 start, processors = time.perf_counter(), time.process_time()
 cells, amount = work()
 print(time.perf_counter() - start, time.process_time() - processors)
-# Of this process alone: what getrusage tells is that of its parent, too.
+# Of this process alone: getrusage reports the peak of its parent if that is larger.
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1], cells, amount)
 """
 
 
-def write(folder, rows, users):
-    """Write the table, the same for the same sizes, if it is missing."""
+def write_table(folder: Path, rows: int, users: int) -> None:
+    """Write the missing files of the table, which depends on its sizes alone."""
     names = pa.array([f"zone {zone:03d}" for zone in range(ZONES)])
-    for part, start in enumerate(range(0, rows, PART)):
-        file, count = folder / f"part-{part:04d}.parquet", min(PART, rows - start)
+    for part, start in enumerate(range(0, rows, ROWS_PER_FILE)):
+        file, row_count = folder / f"part-{part:04d}.parquet", min(ROWS_PER_FILE, rows - start)
         if file.exists():
             continue
         rng = np.random.default_rng((users, part))
-        user = (users * rng.random(count) ** 2).astype(np.int64)
-        home = user * 2654435761 % ZONES  # a trip in two begins at home
-        begin = np.where(rng.random(count) < 0.5, home, rng.integers(0, ZONES, count))
-        end = (ZONES * rng.random(count) ** 2).astype(np.int64)
-        day = np.datetime64("2026-01-01") + rng.integers(0, 365, count)
-        columns = {"who": user, "from": names.take(begin), "to": names.take(end), "day": day}
-        pq.write_table(pa.table(columns | {"paid": rng.exponential(3.0, count)}), file)
+        user = (users * rng.random(row_count) ** 2).astype(np.int64)
+        home = user * 2654435761 % ZONES  # every second trip starts at home
+        source = np.where(rng.random(row_count) < 0.5, home, rng.integers(0, ZONES, row_count))
+        target = (ZONES * rng.random(row_count) ** 2).astype(np.int64)
+        day = np.datetime64("2026-01-01") + rng.integers(0, 365, row_count)
+        columns = {"who": user, "from": names.take(source), "to": names.take(target), "day": day}
+        pq.write_table(pa.table(columns | {"paid": rng.exponential(3.0, row_count)}), file)
 
 
-def run(name, folder, k, memory):
-    """Return seconds, those of processors, gigabytes, cells and amount, in a process of its own."""
+def run_way(name: str, folder: Path, k: int, memory: int) -> tuple[float, ...]:
+    """Count in a process of its own.
+
+    Returns:
+        Seconds, processor seconds, gigabytes, number of cells, and the amount in all cells.
+    """
     counting, call = WAYS[name]
     code = (PEER if call is None else OURS).format(
         call=(call or "").format(k=k),
@@ -120,28 +127,28 @@ def run(name, folder, k, memory):
         periods=PERIODS,
         grid=STEPS,
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code + TIMED], stdout=subprocess.PIPE, text=True, check=False
     )
-    if done.returncode:
+    if completed.returncode:
         sys.exit(f"{name} failed")
-    seconds, work, kilobytes, cells, amount = map(float, done.stdout.split())
-    return seconds, work, kilobytes / 1e6, cells, amount
+    seconds, processor_seconds, kilobytes, cells, amount = map(float, completed.stdout.split())
+    return seconds, processor_seconds, kilobytes / 1e6, cells, amount
 
 
-def main(quick, rows, users, k, folder, memory):
-    """Run 10^6 rows, or 10^8."""
+def main(quick: bool, rows: int, users: int, k: int, folder: str, memory: int) -> int:
+    """Print the table, of a hundredth of the rows if `quick`; return 1 if a target is missed."""
     if quick:
         rows, users = rows // 100, users // 100
     with tempfile.TemporaryDirectory() as temporary:
         table_folder = Path(folder or temporary) / f"rows-{rows}-{users}"
         table_folder.mkdir(exist_ok=True, parents=True)
-        began = time.perf_counter()
-        write(table_folder, rows, users)
+        started = time.perf_counter()
+        write_table(table_folder, rows, users)
         size = sum(file.stat().st_size for file in table_folder.iterdir()) / 1e9
         print(
             f"{rows:,} rows of {users:,} users, k = {k}, {size:.2f} GB of Parquet, written in "
-            f"{time.perf_counter() - began:.0f} s; {os.getloadavg()[0]:.1f} busy"
+            f"{time.perf_counter() - started:.0f} s; {os.getloadavg()[0]:.1f} busy"
         )
         table = harness.Table(
             "way:<20 seconds:>9.1f times:>7.1f of_processors:>15.1f times:>7.1f GB:>7.2f "
@@ -150,13 +157,24 @@ def main(quick, rows, users, k, folder, memory):
         worst, largest = 0.0, 0.0
         reference = {}
         for name, (counting, _) in WAYS.items():
-            seconds, work, gigabytes, cells, amount = run(name, table_folder, k, memory)
-            first = reference.setdefault(counting, (seconds, work, amount))
+            seconds, processor_seconds, gigabytes, cells, amount = run_way(
+                name, table_folder, k, memory
+            )
+            first = reference.setdefault(counting, (seconds, processor_seconds, amount))
             times, kept_share = seconds / first[0], amount / first[2]
-            table.row(name, seconds, times, work, work / first[1], gigabytes, cells, kept_share)
+            table.row(
+                name,
+                seconds,
+                times,
+                processor_seconds,
+                processor_seconds / first[1],
+                gigabytes,
+                cells,
+                kept_share,
+            )
             largest = max(largest, gigabytes)
             if counting == "rows":
-                worst = max(worst, work / first[1])
+                worst = max(worst, processor_seconds / first[1])
     print(f"at most {worst:.1f} times (wanted {MOST_TIMES:g}), {largest:.2f} GB ({MOST_GB:g})")
     return 0 if quick else int(worst > MOST_TIMES or largest > MOST_GB)
 
