@@ -1,4 +1,4 @@
-"""The user's way in: plans, answers, intervals, files, mistakes."""
+"""`answer_distances` and `plan_distances`: plans, answers, intervals, files and refusals."""
 
 import hashlib
 import json
@@ -32,7 +32,8 @@ PEOPLE = Locations(PATH, [100 if 10 <= v < 20 else 3 for v in range(40)])
 POINTS = np.random.default_rng(3).uniform(size=(8, 2))
 
 
-def ring(size):
+def ring(size: int) -> Metric:
+    """Return a cycle with one chord, which is no tree."""
     graph = nx.cycle_graph(size)
     graph.add_edge(0, size // 3)
     return Metric.of(graph)
@@ -48,7 +49,7 @@ MAPS = {
 }
 
 
-def placed(metric, people=10**6, seed=1):
+def random_locations(metric: Metric, people: int = 10**6, seed: int = 1) -> Locations:
     rng = np.random.default_rng(seed)
     return Locations(metric, rng.multinomial(people, rng.dirichlet(np.full(len(metric), 0.3))))
 
@@ -58,20 +59,22 @@ CASES = [
     for noise in ("laplace", "gaussian")
     for mechanism in ("tree-counts", "histogram", "per-query", "learner")
     for kind in (MAPS if mechanism == "learner" else ["path"])
-    if kind != "norm 1.5"  # whose many coordinates take seconds: see test_hr12
+    if kind != "norm 1.5"  # its many coordinates take seconds; see test_hr12
 ]
 
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("mechanism", "kind", "noise"), CASES)
-def test_intervals_hold_for_all_vertices(mechanism, kind, noise):
-    """All four runs hold but for a chance of 4e-8; none is wider than the plan guaranteed."""
-    here = placed(MAPS[kind])
-    truth = all_distances(here)
+def test_intervals_hold_for_all_vertices_at_once_and_are_no_wider_than_planned(
+    mechanism, kind, noise
+):
+    """One of four runs fails with a chance of 4e-8."""
+    locations = random_locations(MAPS[kind])
+    truth = all_distances(locations)
     for seed in range(4):
         answers = answer_distances(
-            here.metric,
-            here,
+            locations.metric,
+            locations,
             epsilon=2.0,
             delta=1e-6,
             mechanism=mechanism,
@@ -82,21 +85,23 @@ def test_intervals_hold_for_all_vertices(mechanism, kind, noise):
         assert (np.abs(answers.values - truth) <= answers.radii).all()
         row = answers.plan.best
         assert (row.mechanism, row.noise) == (mechanism, noise)
-        diameter = here.metric.diameter  # of which radii have a part for rounding
+        diameter = locations.metric.diameter  # of which radii have a part for rounding
         assert answers.radii.max() <= row.guaranteed + 2e-9 * diameter < diameter
         assert (row.typical is None) == (mechanism == "learner")
         assert row.typical is None or answers.radii.max() < 25 * row.typical
         assert answers.guarantee.delta == (0 if noise == "laplace" else 1e-6)
 
 
-def test_the_plan_says_what_is_best_and_why():
+def test_a_plan_ranks_mechanisms_by_their_guarantee_and_explains_the_choice():
     plan = plan_distances(PATH, people=1000, epsilon=1.0, delta=1e-6)
     assert plan.best.mechanism == "tree-counts"
     assert [row.guaranteed for row in plan.rows] == sorted(row.guaranteed for row in plan.rows)
     assert len(plan.rows) == 6
-    many = plan_distances(PATH, people=10**6, epsilon=1.0, delta=1e-6)
-    assert len(many.rows) == 8  # with so many people the learner guarantees something, too
-    assert any(line.startswith("learner") and line.endswith("-") for line in str(many).split("\n"))
+    larger_plan = plan_distances(PATH, people=10**6, epsilon=1.0, delta=1e-6)
+    assert len(larger_plan.rows) == 8  # with so many people the learner guarantees something, too
+    assert any(
+        line.startswith("learner") and line.endswith("-") for line in str(larger_plan).split("\n")
+    )
     assert "half the diameter" in str(plan)
     assert "Choice: tree-counts" in str(plan)
     star = Metric(range(1, 60), [0] * 59, np.ones(59), vertices=60)
@@ -104,50 +109,49 @@ def test_the_plan_says_what_is_best_and_why():
     json.dumps(plan.to_dict())
 
 
-def test_answers_and_candidates():
+def test_candidates_include_the_true_best_vertex_and_answers_have_intervals():
     answers = answer_distances(PATH, PEOPLE, epsilon=5.0, seed=1)
     assert abs(answers.best.vertex - 15) <= 3
     assert answers.best.vertex in answers.candidates
-    assert 15 in answers.candidates  # fixed seed; in any run but for one in twenty
+    assert 15 in answers.candidates  # in 19 of 20 runs; the seed is fixed
     assert 0 not in answers.candidates
-    one = answers.answer(7)
-    assert one == answers.all()[7]
-    assert one.interval[0] < one.value < one.interval[1]
-    for shown in (one, answers):
-        assert "seeded: not private" in str(shown)
+    answer = answers.answer(7)
+    assert answer == answers.all()[7]
+    assert answer.interval[0] < answer.value < answer.interval[1]
+    for value in (answer, answers):
+        assert "seeded: not private" in str(value)
     with pytest.raises(QueryError):
         answers.answer("x")
 
 
 @pytest.mark.parametrize("seed", [None, 4])
-def test_files(tmp_path, seed):
-    """Whoever reads the table of a seeded run sees that it is not private."""
+def test_a_saved_table_has_the_answers_and_a_seeded_one_the_mark(tmp_path, seed):
     answers = answer_distances(PATH, PEOPLE, epsilon=1.0, seed=seed)
     table, receipt = map(Path, answers.save(tmp_path / "answers.csv"))
-    read = pd.read_csv(table)
-    assert read["value"].tolist() == pytest.approx(answers.values.tolist(), rel=1e-15)
-    assert list(read.columns) == ["vertex", "value", "low", "high", *(["mark"] * (seed == 4))]
-    assert set(read.get("mark", ())) == ({"seeded: not private"} if seed == 4 else set())
-    told = json.loads(receipt.read_bytes())
-    assert told["files"]["answers.csv"] == hashlib.sha256(table.read_bytes()).hexdigest()
-    assert told["mechanism"] == answers.plan.best.mechanism
+    frame = pd.read_csv(table)
+    assert frame["value"].tolist() == pytest.approx(answers.values.tolist(), rel=1e-15)
+    assert list(frame.columns) == ["vertex", "value", "low", "high", *(["mark"] * (seed == 4))]
+    assert set(frame.get("mark", ())) == ({"seeded: not private"} if seed == 4 else set())
+    fields = json.loads(receipt.read_bytes())
+    assert fields["files"]["answers.csv"] == hashlib.sha256(table.read_bytes()).hexdigest()
+    assert fields["mechanism"] == answers.plan.best.mechanism
     with pytest.raises(FileFormatError, match="exists"):
         answers.save(tmp_path / "answers.csv")
     assert answers.save(tmp_path / "answers.csv", force=True) == (str(table), str(receipt))
 
 
-def test_worthless_answers_warn():
+def test_answers_no_better_than_without_data_warn():
     with pytest.warns(AccuracyWarning, match="nothing beats"):
         answer_distances(PATH, [3], epsilon=0.01, seed=1)
 
 
-def test_a_mechanism_that_was_asked_for_is_not_called_the_best_of_all():
+def test_the_warning_about_a_chosen_mechanism_names_auto():
     with pytest.warns(AccuracyWarning, match="^per-query guarantees no less .* mechanism 'auto'"):
         answer_distances(PATH, [3] * 300, epsilon=1.0, mechanism="per-query", seed=1)
     assert not plan_distances(PATH, people=300, epsilon=1.0).vacuous
 
 
-def test_auto_leaves_out_what_64_bits_do_not_hold():
+def test_auto_leaves_out_a_mechanism_whose_numbers_exceed_64_bits():
     fine = Metric.path(40, np.random.default_rng(1).uniform(1, 2, 39))
     terms = {"people": 2**36, "epsilon": 1.0}
     with pytest.raises(ParameterError, match="too many people for so fine a grid"):
@@ -156,19 +160,19 @@ def test_auto_leaves_out_what_64_bits_do_not_hold():
     assert mechanisms == {"tree-counts", "histogram", "per-query"}
 
 
-def test_a_use_is_resumed_with_the_confidence_of_its_intervals_alone(tmp_path):
+def test_a_use_is_resumed_only_with_the_same_confidence(tmp_path):
     path = tmp_path / "people.db"
     terms = {"epsilon": 1.0, "mechanism": "tree-counts"}
     first = answer_distances(PATH, PEOPLE, store=path, confidence=0.9, **terms)
-    resumed = Store(path, resume=True)
+    store = Store(path, resume=True)
     with pytest.raises(LedgerError, match="nothing to resume"):
-        answer_distances(PATH, PEOPLE, store=resumed, confidence=0.999, **terms)
-    again = answer_distances(PATH, PEOPLE, store=resumed, confidence=0.9, **terms)
-    assert (again.radii == first.radii).all()
+        answer_distances(PATH, PEOPLE, store=store, confidence=0.999, **terms)
+    resumed_answers = answer_distances(PATH, PEOPLE, store=store, confidence=0.9, **terms)
+    assert (resumed_answers.radii == first.radii).all()
 
 
 def test_large_trees_have_one_bound_for_all_vertices(monkeypatch):
-    """Half widths there are proven too; all runs hold but for a chance of 5e-8."""
+    """Each of the five runs fails with a chance of 1e-8."""
     monkeypatch.setattr(counts_module, "_EXACT_VERTICES", 10)
     metric = Metric([0, 0, *range(1, 30)], range(1, 32), np.ones(31), vertices=32)
     people = Locations(metric, np.arange(32) * 10)
@@ -181,54 +185,54 @@ def test_large_trees_have_one_bound_for_all_vertices(monkeypatch):
     assert exact.spread.squares.shape[0] == 9
 
 
-def test_large_maps_are_worked_on_a_few_rows_at_a_time(monkeypatch):
-    ring = nx.cycle_graph(30)
-    ring.add_edge(0, 7)
-    whole = answer_distances(ring, {3: 500, 9: 10}, epsilon=3.0, seed=1)
+def test_distances_in_blocks_of_rows_have_the_same_answers(monkeypatch):
+    network = nx.cycle_graph(30)
+    network.add_edge(0, 7)
+    whole = answer_distances(network, {3: 500, 9: 10}, epsilon=3.0, seed=1)
     monkeypatch.setattr(metric_module, "_KEPT_ENTRIES", 0)
     monkeypatch.setattr(metric_module, "_BLOCK_ENTRIES", 100)
-    parts = answer_distances(ring, {3: 500, 9: 10}, epsilon=3.0, seed=1)
+    parts = answer_distances(network, {3: 500, 9: 10}, epsilon=3.0, seed=1)
     assert np.allclose(parts.values, whole.values)
     assert np.allclose(parts.radii, whole.radii)
     assert parts.metric.diameter == whole.metric.diameter
     assert {row.mechanism for row in parts.plan.rows} == {"tree-counts", "histogram", "per-query"}
     monkeypatch.setattr(answers_module, "_MOST_FOR_PER_QUERY", 10)
-    few = plan_distances(ring, people=510, epsilon=3.0)
-    assert {row.mechanism for row in few.rows} == {"tree-counts", "histogram"}
-    asked = plan_distances(ring, people=510, epsilon=3.0, mechanism="per-query")
-    assert asked.best.mechanism == "per-query"
+    smaller_plan = plan_distances(network, people=510, epsilon=3.0)
+    assert {row.mechanism for row in smaller_plan.rows} == {"tree-counts", "histogram"}
+    per_query_plan = plan_distances(network, people=510, epsilon=3.0, mechanism="per-query")
+    assert per_query_plan.best.mechanism == "per-query"
 
 
 def test_intervals_are_much_narrower_than_one_number_for_all_positions():
-    """Where people are decides how much; here, for a fixed seed, half and less."""
-    here = placed(MAPS["path"], seed=3)
-    answers = answer_distances(MAPS["path"], here, epsilon=2.0, mechanism="learner", seed=3)
+    """By how much depends on where people are; here by half, for a fixed seed."""
+    locations = random_locations(MAPS["path"], seed=3)
+    answers = answer_distances(MAPS["path"], locations, epsilon=2.0, mechanism="learner", seed=3)
     assert np.median(answers.radii) < answers.plan.best.guaranteed / 2
 
 
-def test_auto_tries_the_learner_where_that_is_cheap():
+def test_auto_tries_the_learner_if_an_exact_embedding_is_small():
     star = Metric.of(nx.star_graph(90))
-    named = {
+    mechanisms_of = {
         name: {row.mechanism for row in plan_distances(metric, people=10**8, epsilon=1.0).rows}
         for name, metric in {**MAPS, "star": star}.items()
     }
-    learnt = {name for name, rows in named.items() if "learner" in rows}
-    assert learnt == {"path", "grid", "tree", "norm 1"}
+    with_learner = {name for name, rows in mechanisms_of.items() if "learner" in rows}
+    assert with_learner == {"path", "grid", "tree", "norm 1"}
     assert has_small_exact_embedding(star, most_coordinates=90)
-    asked = plan_distances(star, people=99, epsilon=1.0, mechanism="learner")
-    assert asked.best.mechanism == "learner"
+    learner_plan = plan_distances(star, people=99, epsilon=1.0, mechanism="learner")
+    assert learner_plan.best.mechanism == "learner"
 
 
 @pytest.mark.parametrize("kind", ["ring", "norm 1.5"])
-def test_the_dimension_of_an_inexact_embedding_is_the_best_guarantee(kind):
+def test_an_inexact_embedding_has_the_dimension_with_the_best_guarantee(kind):
     terms = {"queries": None, "epsilon": 5.0, "beta": 0.05}
     many, few = (
         best_learner(embeddings_of(MAPS[kind]), people=people, **terms) for people in (10**8, 10)
     )
-    apart = MAPS[kind].matrix
-    found = np.array([many.embedding.distances_from(row) for row in range(len(apart))])
-    assert (found <= apart * many.embedding.expansion + 1e-9).all()
-    assert (apart <= found * many.embedding.contraction + 1e-9).all()
+    distances = MAPS[kind].matrix
+    embedded = np.array([many.embedding.distances_from(row) for row in range(len(distances))])
+    assert (embedded <= distances * many.embedding.expansion + 1e-9).all()
+    assert (distances <= embedded * many.embedding.contraction + 1e-9).all()
     assert many.embedding.contraction > 1
     assert many.radius < MAPS[kind].diameter / 2
     assert many.embedding.points.shape[1] >= few.embedding.points.shape[1]

@@ -1,4 +1,6 @@
-"""Sets in queries from what the ecosystem has for them, and groups likewise."""
+"""Sets of vertices in queries, and groups, from objects of numpy, pandas, polars and networkx."""
+
+from typing import Any
 
 import igraph
 import networkx as nx
@@ -12,7 +14,7 @@ import graphcuts_dp as gc
 from graphcuts_dp import GraphError, KindError, QueryError, UnknownVertexError
 
 PEOPLE = gc.VertexSet(["eve", "ann", "bob", "kim"])
-WANTED = [False, True, True, False]  # ann and bob
+MASK = [False, True, True, False]  # ann and bob
 CLUB = nx.karate_club_graph()
 NAMES = [f"m{node}" for node in CLUB]
 
@@ -29,43 +31,45 @@ AS_LABELS = {
     "keys": dict.fromkeys(["ann", "bob"]),
 }
 AS_TRUTH = {
-    "list": WANTED,
-    "tuple": tuple(WANTED),
-    "list of numpy's": list(map(np.bool_, WANTED)),
-    "array": np.array(WANTED),
-    "array of objects": np.array(WANTED, dtype=object),
-    "series of pandas": pd.Series(WANTED),
-    "nullable series": pd.Series(WANTED, dtype="boolean"),
+    "list": MASK,
+    "tuple": tuple(MASK),
+    "list of numpy's": list(map(np.bool_, MASK)),
+    "array": np.array(MASK),
+    "array of objects": np.array(MASK, dtype=object),
+    "series of pandas": pd.Series(MASK),
+    "nullable series": pd.Series(MASK, dtype="boolean"),
     "by label": pd.Series([True, False, True, False], index=["bob", "kim", "ann", "eve"]),
-    "series of polars": pl.Series(WANTED),
-    "generator": lambda: (truth for truth in WANTED),
+    "series of polars": pl.Series(MASK),
+    "generator": lambda: (is_in for is_in in MASK),
     "row numbers": PEOPLE.at([1, 2]),
     "row numbers in an array": PEOPLE.at(np.array([2, 1], dtype=np.uint8)),
 }
 
 
+def value_of(case: Any) -> Any:
+    """Return the value of a case, which is a function for generators: they can be read once."""
+    return case() if callable(case) else case
+
+
 @pytest.mark.parametrize("subset", [*AS_LABELS.values(), *AS_TRUTH.values()])
-def test_sets_from_labels_and_truth_values(subset):
-    made = subset if not callable(subset) else subset()
-    assert PEOPLE.mask(made).tolist() == WANTED
-    made = subset if not callable(subset) else subset()
-    S, T = gc.CutQuery(made).masks(PEOPLE)
-    assert S.tolist() == WANTED
-    assert T.tolist() == [not member for member in WANTED]
+def test_labels_and_truth_values_of_any_kind_are_a_set(subset):
+    assert PEOPLE.mask(value_of(subset)).tolist() == MASK
+    S, T = gc.CutQuery(value_of(subset)).masks(PEOPLE)
+    assert S.tolist() == MASK
+    assert T.tolist() == [not member for member in MASK]
 
 
 @pytest.mark.parametrize("truth", AS_TRUTH.values())
-def test_sets_of_truth_values_with_names_of_groups(truth):
+def test_truth_values_are_the_same_query_as_the_name_of_a_group(truth):
     graph = gc.Graph.of([("ann", "bob"), ("bob", "eve")], vertices=PEOPLE.labels)
     groups = gc.Groups.of({"ann": "A", "bob": "A", "eve": "B", "kim": "B"}, graph)
-    made = truth if not callable(truth) else truth()
     with gc.open_session(
         graph, epsilon=40, queries=3, method="laplace", groups=groups, seed=1
     ) as session:
-        assert session.ask(made).value == session.ask("@A").value  # one query
+        assert session.ask(value_of(truth)).value == session.ask("@A").value  # one query
 
 
-def test_integers_are_labels_whatever_holds_them():
+def test_integers_are_labels_in_every_kind_of_list():
     vertices = gc.VertexSet([30, 10, 20])
     for holder in (list, tuple, np.array, pd.Series, pl.Series):
         assert vertices.mask(holder([10, 20])).tolist() == [False, True, True]
@@ -83,29 +87,29 @@ def test_row_numbers_are_integers_in_range(rows):
         PEOPLE.at(rows)
 
 
-def test_of_no_rows_the_set_is_empty():
+def test_no_row_numbers_are_the_empty_set():
     assert PEOPLE.at([]).tolist() == [False] * 4
     with pytest.raises(ValueError, match="read-only"):
         PEOPLE.at([])[0] = True
 
 
-@pytest.mark.parametrize("wrong", [[True], [True] * 5, np.ones(3, dtype=bool)])
-def test_there_is_one_truth_value_for_each_vertex(wrong):
+@pytest.mark.parametrize("mask", [[True], [True] * 5, np.ones(3, dtype=bool)])
+def test_a_list_of_truth_values_of_another_length_is_refused(mask):
     with pytest.raises(QueryError, match="has length 4"):
-        PEOPLE.mask(wrong)
+        PEOPLE.mask(mask)
 
 
 @pytest.mark.parametrize("mixed", [["ann", True], [True, "ann"], [pd.NA, True, True, False]])
-def test_a_truth_value_among_labels_is_no_vertex(mixed):
+def test_truth_values_among_labels_are_refused(mixed):
     with pytest.raises(KeyError):
         PEOPLE.mask(mixed)
 
 
-def test_an_index_that_only_numbers_rows_is_in_the_order_of_the_vertices():
+def test_a_series_with_row_numbers_is_in_the_order_of_the_vertices():
     frame = pd.DataFrame({"name": PEOPLE.labels, "age": [20, 50, 60, 30]})
-    assert PEOPLE.mask(frame["age"] > 40).tolist() == WANTED
+    assert PEOPLE.mask(frame["age"] > 40).tolist() == MASK
     shuffled = frame.set_index("name").sort_index()
-    assert PEOPLE.mask(shuffled["age"] > 40).tolist() == WANTED
+    assert PEOPLE.mask(shuffled["age"] > 40).tolist() == MASK
     with pytest.raises(UnknownVertexError):
         PEOPLE.mask((frame["age"] > 40).sort_index(ascending=False))  # numbers are no labels here
 
@@ -129,7 +133,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("graph", [None, CLUB, gc.VertexSet(34)], ids=str)
 @pytest.mark.parametrize("source", SOURCES)
-def test_groups_from_sets_tables_and_dicts(source, graph):
+def test_sets_tables_and_dicts_are_the_same_groups(source, graph):
     groups = gc.Groups.of(SOURCES[source], graph)
     assert groups.vertices == gc.VertexSet(34)
     assert len(groups.labels()) == 2
@@ -144,7 +148,7 @@ def test_communities_are_numbered_in_their_order():
     assert groups.group_of(33) == 0
 
 
-def test_groups_of_an_attribute_of_vertices():
+def test_an_attribute_of_vertices_is_a_level_of_groups():
     assert gc.Groups.of("club", CLUB) == gc.Groups.of(FACTIONS, CLUB, columns="club")
     other = igraph.Graph.from_networkx(nx.relabel_nodes(CLUB, dict(enumerate(NAMES))))
     other.vs["name"] = other.vs["_nx_name"]
@@ -166,7 +170,7 @@ def test_groups_of_a_clustering_of_igraph_have_its_names():
 
 
 @pytest.mark.parametrize(
-    ("sets", "problem"),
+    ("sets", "message"),
     [
         ([{0, 1}, {1}], "in two of the sets"),
         ([{0, 1}, set()], "empty"),
@@ -175,8 +179,8 @@ def test_groups_of_a_clustering_of_igraph_have_its_names():
         ([{0}, {1.5}], "strings or integers"),
     ],
 )
-def test_sets_that_are_no_groups(sets, problem):
-    with pytest.raises(GraphError, match=problem):
+def test_sets_that_overlap_or_have_no_labels_are_refused(sets, message):
+    with pytest.raises(GraphError, match=message):
         gc.Groups.of(sets)
 
 
@@ -191,16 +195,16 @@ def test_groups_fit_a_graph_whose_vertices_are_in_another_order():
     graph = gc.Graph.of([("b", "a"), ("c", "a")], vertices=["c", "a", "b"])
     groups = gc.Groups.of([{"a"}, {"b", "c"}])
     assert groups.vertices.labels == ("a", "b", "c")
-    moved = groups.on(graph.vertices)
-    assert moved.group_of("a") == 0
-    assert moved.codes().tolist() == [1, 0, 1]
+    reordered = groups.on(graph.vertices)
+    assert reordered.group_of("a") == 0
+    assert reordered.codes().tolist() == [1, 0, 1]
     flows = gc.release_flows(graph, groups, epsilon=40.0, seed=1)
     assert flows.between(0, 1).value == 2
     with pytest.raises(GraphError, match=r"Groups\.of\(source, graph\)"):
         gc.release_flows(graph, gc.Groups.of([{"a"}, {"b"}]), epsilon=1.0)
 
 
-def test_groups_of_other_things_are_refused_as_a_type_error():
-    for wrong in (3, None, gc.VertexSet(3)):
+def test_values_that_are_no_groups_are_refused_with_a_type_error():
+    for value in (3, None, gc.VertexSet(3)):
         with pytest.raises(TypeError, match="list of sets"):
-            gc.Groups.of(wrong, gc.VertexSet(3))
+            gc.Groups.of(value, gc.VertexSet(3))
