@@ -1,20 +1,23 @@
 """Compare the default release with the best simple baseline, on graphs of every kind.
 
-Run `python -m scripts.bench.bench_baselines [--quick]`. For each graph, epsilon and seed: the worst
-cut error of the fit (`Release.expected`), and the mean error of its degrees, each over that of the
-best of three baselines of the same epsilon and seed, which have weights too: noisy degrees with
-Chung-Lu, the raw matrix, and the empty graph. Without weights the raw matrix is that of randomised
-response, whose noise has .71 of the deviation of Laplace noise; "laplace" is "cut" with the latter
-in its place, which is what comes to mind first. "rounded": the same error of the synthetic graph
-without weights, over that of the fit. Worst cuts are the largest that were found; geometric means
-over seeds. "answers":
-standard deviation of the unbiased answer between two random quarters of the vertices, over that of
-noisy entries that all of epsilon is spent on; "bound": `worst_cut_error_bound` over the largest
-error that was found. Graphs are those of baseline_graphs.py, which says which of them thresholds
-were tuned on.
---save FILE keeps one line of JSON for each run, and a later call goes on where it ended; with
---seconds it ends by itself. Real graphs that may not be distributed are read from the folder that
---data or GRAPHCUTS_DP_DATA names.
+Run `python -m scripts.bench.bench_baselines [--quick]`. The best of three baselines of the same
+epsilon and seed is the unit: noisy degrees with Chung-Lu, the raw matrix, and the empty graph. All
+of them have weights. Columns for each graph and epsilon, geometric means over seeds:
+
+- "cut": error of the worst cut of the fit (`Release.expected`). Worst cuts are the largest that a
+  search finds.
+- "laplace": the same, where the raw matrix has Laplace noise. (Without weights it is that of
+  randomised response, whose noise has .71 of the deviation of Laplace noise.)
+- "rounded": error of the worst cut of the synthetic graph without weights, over that of the fit.
+- "degrees": mean error of the degrees.
+- "answers": standard deviation of the unbiased answer between two random quarters of the vertices,
+  over that of noisy entries with all of epsilon.
+- "bound": `worst_cut_error_bound` over the largest error that a search finds.
+
+Graphs are those of baseline_graphs.py, which says on which of them thresholds were tuned.
+--save FILE appends one line of JSON for each run, and a later call adds the missing runs; with
+--seconds it stops after a time. Real graphs that may not be distributed are read from the folder
+that --data or GRAPHCUTS_DP_DATA names.
 """
 
 import argparse
@@ -119,14 +122,14 @@ def measure(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, An
     best = best_of(cuts)
     started = time.perf_counter()
     release = quiet_release(graph, epsilon, seed)
-    error, of_degrees = errors_of(release.expected.dense(), truth)
+    error, degree_error = errors_of(release.expected.dense(), truth)
     rounded = 1.0 if graph.weighted else largest_cut(release.graph.dense(), truth) / error
     return {
         "graph": entry.name, "part": entry.part, "epsilon": epsilon, "seed": seed,
         "total": float(truth.sum()), "best": best, "error": error, "ratio": error / cuts[best],
         "laplace": error / cuts[best_of(cuts, laplace=True)],
         "rounded": rounded,
-        "degrees": of_degrees / degrees[best_of(degrees)],
+        "degrees": degree_error / degrees[best_of(degrees)],
         "parts": dict(release.guarantee.spent), "bound": release.worst_cut_error_bound() / error,
         "precision": precision(release, noise, graph), "seconds": time.perf_counter() - started,
     }  # fmt: skip
@@ -143,14 +146,14 @@ def runs(entries: list[Entry], run: Run, options: argparse.Namespace) -> Iterato
     names = {entry.name for entry in entries}
     yield from (run for run in saved if run["graph"] in names)
     done = {(run["graph"], run["epsilon"], run["seed"]) for run in saved}
-    end = time.monotonic() + options.seconds
+    deadline = time.monotonic() + options.seconds
     for entry in entries:
         graph = None
         for epsilon in (1.0,) if options.quick else options.epsilon or EPSILONS:
             for seed in range(1 if options.quick else options.seeds):
                 if (entry.name, epsilon, seed) in done:
                     continue
-                if time.monotonic() > end:
+                if time.monotonic() > deadline:
                     print("the time is over: run again with the same --save to go on\n")
                     return
                 graph = entry.make() if graph is None else graph
@@ -203,7 +206,9 @@ def show(runs: list[dict[str, Any]]) -> None:
 
 def arguments(about: str | None) -> argparse.Namespace:
     """Return the options of a benchmark on these graphs."""
-    parser = argparse.ArgumentParser(description=about)
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="three small graphs, one run each")
     parser.add_argument("--data", type=Path, help=f"folder of graphs; else {DATA_VARIABLE}")
     parser.add_argument("--graphs", default="", help="only graphs whose name contains this")
