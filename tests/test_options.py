@@ -1,4 +1,4 @@
-"""Objects of options: each described once, checked once, and shown by the command line."""
+"""Objects of options: descriptions, checks, texts that stand for them, and the command line."""
 
 import math
 import sys
@@ -44,7 +44,7 @@ class Search:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("options", "message"),
     [
         ({"steps": 0}, "steps must be a whole number at least 1 and at most 99, not 0"),
         ({"steps": 100}, "at most 99, not 100"),
@@ -59,30 +59,39 @@ class Search:
         ({"force": 1}, "force must be True or False, not 1"),
     ],
 )
-def test_values_out_of_range_are_refused_in_one_line(given, told):
+def test_values_out_of_range_are_refused_in_one_line(options, message):
     with pytest.raises(ParameterError) as refused:
-        Search(**given)
-    assert told in str(refused.value)
+        Search(**options)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_what_is_in_range_is_kept():
-    made = Search(steps=99, share=Fraction(1, 3), rule="exact", header=False, start=object)
-    assert (made.steps, made.share, made.rule, made.header) == (99, Fraction(1, 3), "exact", False)
+def test_values_in_range_are_stored_unchanged():
+    search = Search(steps=99, share=Fraction(1, 3), rule="exact", header=False, start=object)
+    assert (search.steps, search.share, search.rule, search.header) == (
+        99,
+        Fraction(1, 3),
+        "exact",
+        False,
+    )
 
 
-def test_each_option_tells_what_it_is():
-    found = {each.name: each for each in described(Search)}
-    assert [found["steps"].kind, found["share"].kind, found["start"].kind] == [int, float, None]
-    assert (found["share"].optional, found["steps"].optional) == (True, False)
-    assert found["rule"].choices == ("fast", "exact")
-    assert found["time_limit"].text == "Most time. In seconds."
-    assert found["steps"].group == METHOD
+def test_every_option_describes_its_kind_choices_text_and_group():
+    option_of = {option.name: option for option in described(Search)}
+    assert [option_of["steps"].kind, option_of["share"].kind, option_of["start"].kind] == [
+        int,
+        float,
+        None,
+    ]
+    assert (option_of["share"].optional, option_of["steps"].optional) == (True, False)
+    assert option_of["rule"].choices == ("fast", "exact")
+    assert option_of["time_limit"].text == "Most time. In seconds."
+    assert option_of["steps"].group == METHOD
 
 
-def test_a_name_selects_an_object():
-    made = Search(steps=3)
-    assert chosen(made, {"search": Search}, "method") is made
+def test_a_name_stands_for_an_object_with_defaults():
+    search = Search(steps=3)
+    assert chosen(search, {"search": Search}, "method") is search
     assert chosen("search", {"search": Search}, "method") == Search()
 
 
@@ -98,7 +107,7 @@ KINDS = {"search": Search, "exact": partial(Search, rule="exact"), "walk": Walk}
 
 
 @pytest.mark.parametrize(
-    ("typed", "made"),
+    ("text", "expected"),
     [
         ("search", Search()),
         ("search:steps=5, share=.5", Search(steps=5, share=0.5)),
@@ -114,12 +123,12 @@ KINDS = {"search": Search, "exact": partial(Search, rule="exact"), "walk": Walk}
         ("walk:1e6,by=night-train", Walk(10**6, "night train")),
     ],
 )
-def test_a_string_stands_for_an_object(typed, made):
-    assert chosen(typed, KINDS, "method") == made
+def test_a_text_stands_for_an_object_with_options(text, expected):
+    assert chosen(text, KINDS, "method") == expected
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("text", "message"),
     [
         ("find:steps=3", "unknown method='find'; choose one of 'search', 'exact', 'walk'"),
         ("walk:step=3", "unknown option 'step' of 'walk'; choose one of steps, by"),
@@ -135,16 +144,16 @@ def test_a_string_stands_for_an_object(typed, made):
         ("walk:by=foot", "give steps, for example steps=10"),
     ],
 )
-def test_what_stands_for_no_object_is_refused_in_one_line(typed, told):
+def test_a_text_that_stands_for_no_object_is_refused_on_one_line(text, message):
     with pytest.raises(ParameterError) as refused:
-        chosen(typed, KINDS, "method")
-    assert told in str(refused.value)
+        chosen(text, KINDS, "method")
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("typed", ["9", "9:by=foot", "9,by=foot", "by=foot,steps=9"])
-def test_the_first_option_may_leave_out_its_key(typed):
-    assert read_options(typed, Walk) == Walk(9, "foot" if "foot" in typed else "")
+@pytest.mark.parametrize("text", ["9", "9:by=foot", "9,by=foot", "by=foot,steps=9"])
+def test_the_first_option_may_leave_out_its_key(text):
+    assert read_options(text, Walk) == Walk(9, "foot" if "foot" in text else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +164,7 @@ class Shape(Checked):
 
 
 @pytest.mark.parametrize(
-    ("typed", "made"),
+    ("text", "expected"),
     [
         ("norm=2,p", Shape(norm="2,p")),
         ("norm=2\\,p", Shape(norm="2,p")),
@@ -163,8 +172,8 @@ class Shape(Checked):
         ("norm=2,p,steps=3", Shape(norm="2,p", steps=3)),
     ],
 )
-def test_a_value_may_hold_a_comma_where_its_option_allows_it(typed, made):
-    assert read_options(typed, Shape) == made
+def test_a_value_may_have_a_comma_if_its_option_allows_it(text, expected):
+    assert read_options(text, Shape) == expected
 
 
 def test_a_function_is_described_by_its_annotations():
@@ -178,21 +187,24 @@ def test_a_function_is_described_by_its_annotations():
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """Run a command that takes such an object: what it got, and what it printed."""
+    """Return a function that runs a command with an object of options.
+
+    It returns the object that the command received, or, of a help page, what was printed.
+    """
 
     def run(kind, *words):
-        got = []
+        received = []
 
         def command(search):
             """Search."""
-            got.append(search)
+            received.append(search)
 
         command.__annotations__ = {"search": kind}
         app = typed.Commands()
         app.command("search")(command)
         monkeypatch.setattr(sys, "argv", ["search", *words])
         app(standalone_mode=False)
-        return got[0] if got else capsys.readouterr().out
+        return received[0] if received else capsys.readouterr().out
 
     return run
 
@@ -206,13 +218,15 @@ def test_a_command_takes_the_options_of_an_object(call):
 
 
 def test_help_lists_options_in_groups(call):
-    told = call(Search, "--help")
-    places = [told.index(word) for word in ("Input:", "--header", "Method:", "--of", "Output:")]
-    assert places == sorted(places)
-    assert "--start" not in told
+    help_text = call(Search, "--help")
+    positions = [
+        help_text.index(word) for word in ("Input:", "--header", "Method:", "--of", "Output:")
+    ]
+    assert positions == sorted(positions)
+    assert "--start" not in help_text
 
 
-def test_an_option_that_is_added_to_an_object_is_in_its_help(call):
+def test_a_new_option_of_an_object_is_in_its_help(call):
     larger = make_dataclass(
         "Larger",
         [("depth", int, option(2, help="How deep to look.", unit="levels", least=0))],
@@ -227,9 +241,9 @@ def test_an_option_that_is_added_to_an_object_is_in_its_help(call):
         call(larger, "--depth", "-1")
 
 
-def test_python_takes_strings_for_objects(tmp_path):
+def test_public_functions_take_texts_for_objects(tmp_path):
     club = gc.datasets.load("karate")
-    typed, made = (
+    by_text, by_object = (
         gc.release_graph(club, epsilon=4.0, seed=1, mechanism=mechanism, fit=fit)
         for mechanism, fit in (
             ("degrees+randomized-response:degree-share=.5", "maximum-entropy:time-limit=60"),
@@ -239,13 +253,13 @@ def test_python_takes_strings_for_objects(tmp_path):
             ),
         )
     )
-    assert typed.graph == made.graph
+    assert by_text.graph == by_object.graph
     assert gc.PrivacyUnit.of("user:50") == gc.PrivacyUnit.user(max_contributions=50)
-    asked = {"epsilon": 40.0, "delta": 1e-6, "queries": 9, "store": tmp_path / "club.db"}
-    with gc.open_session(club, method="mirror-descent:norm=l2", **asked) as session:
+    terms = {"epsilon": 40.0, "delta": 1e-6, "queries": 9, "store": tmp_path / "club.db"}
+    with gc.open_session(club, method="mirror-descent:norm=l2", **terms) as session:
         assert session.norm == "l2"
     with pytest.raises(ParameterError, match="norm='l2'"):
-        gc.open_session(club, method="mirror-descent:norm=lp", **asked)
-    again = gc.open_session(club, method=gc.MirrorDescent(norm="l2"), **asked)
-    assert again.status.answers == 0
-    again.close()
+        gc.open_session(club, method="mirror-descent:norm=lp", **terms)
+    reopened = gc.open_session(club, method=gc.MirrorDescent(norm="l2"), **terms)
+    assert reopened.status.answers == 0
+    reopened.close()
