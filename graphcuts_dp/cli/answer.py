@@ -146,9 +146,9 @@ def answer(
     if names is None and isinstance(release, Release):
         names = release.groups
     texts = _read_queries(typed_query, queries, space, names)
-    cuts = [text.query for text in texts]
-    answers = _answers(release, cuts, intervals)
-    shrunk = _shrunk_estimates(release, cuts)
+    linear_queries = [text.query for text in texts]
+    answers = _answers(release, linear_queries, intervals)
+    shrunk = _shrunk_estimates(release, linear_queries)
     if is_single:
         return _single_report(release, answers[0], shrunk[0])
     if output is not None:

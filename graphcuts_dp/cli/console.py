@@ -302,12 +302,12 @@ def accuracy_notes() -> Iterator[None]:
         show_other_warning = warnings.showwarning
 
         def show_warning(
-            message: Any, category: type[Warning], *rest: Any, **keywords: Any
+            message: Any, category: type[Warning], *arguments: Any, **keywords: Any
         ) -> None:
             if issubclass(category, categories):
                 say(f"warning: {message}")
             else:
-                show_other_warning(message, category, *rest, **keywords)
+                show_other_warning(message, category, *arguments, **keywords)
 
         warnings.showwarning = show_warning
         yield

@@ -88,7 +88,7 @@ class MapReading:
 @final
 @dataclass(frozen=True, kw_only=True)
 class DistanceTerms(Checked):
-    """Options of the guarantee of distances; None if omitted."""
+    """Options of the guarantee of distances; those that are None have a default elsewhere."""
 
     epsilon: float | None = privacy_option(
         None, help="Epsilon of one person; smaller is more private."

@@ -199,13 +199,13 @@ def _forecast(
     empty: PrivateData,
     groups: GroupsRead,
     privacy_unit: PrivacyUnit,
-    asked: SessionTerms,
+    requested: SessionTerms,
     store: Store,
 ) -> Report:
     """Forecast the errors of a session, and a refusal by its store, from public facts alone."""
     graph = bounded_graph(empty, privacy_unit)
-    universe, grid = Universe.of(graph), asked.grid(graph)
-    terms = asked.resolved(universe, grid)
+    universe, grid = Universe.of(graph), requested.grid(graph)
+    terms = requested.resolved(universe, grid)
     mechanism = terms.mechanism(universe, grid)
     guarantee = terms.guarantee(mechanism, None)
     error = terms.expected_error(universe, grid)
@@ -213,7 +213,7 @@ def _forecast(
         expected_refusal(store, guarantee=guarantee, cost=mechanism.cost, data=empty),
         f"It answers by the method {terms.method.name}.",
         *terms.parameter_notes(universe, grid),
-        table_advice(empty, groups, asked),
+        table_advice(empty, groups, requested),
     ]
     return forecast_report(
         guarantee,

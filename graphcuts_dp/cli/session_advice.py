@@ -17,7 +17,7 @@ _LEAST_RATIO = 4  # of the errors of a session to those of a table, for advice t
 _MOST_CELLS = 250_000  # of the finest level: errors of larger tables take too long to compute
 
 
-def table_advice(empty: PrivateData, groups: GroupsRead, asked: SessionTerms) -> str:
+def table_advice(empty: PrivateData, groups: GroupsRead, requested: SessionTerms) -> str:
     """Return a sentence if a table of flows has far smaller errors for the same budget; else "".
 
     The comparison needs public facts alone. Both errors hold for all answers at once. If no groups
@@ -27,20 +27,20 @@ def table_advice(empty: PrivateData, groups: GroupsRead, asked: SessionTerms) ->
     Args:
         empty: data of the same schema, without rows.
         groups: public groups of the vertices; None if none are named.
-        asked: the terms of the session.
+        requested: the terms of the session, of which the method may still be open.
     """
-    if groups is None and asked.privacy_unit.kind == "vertex":
+    if groups is None and requested.privacy_unit.kind == "vertex":
         return ""  # noise that hides a vertex grows with the number of groups
     try:
-        graph = bounded_graph(empty, asked.privacy_unit)
-        universe, grid = Universe.of(graph), asked.grid(graph)
-        session_error = asked.resolved(universe, grid).expected_error(universe, grid)
+        graph = bounded_graph(empty, requested.privacy_unit)
+        universe, grid = Universe.of(graph), requested.grid(graph)
+        session_error = requested.resolved(universe, grid).expected_error(universe, grid)
         job = flows_job(
             empty,
             _halves(empty) if groups is None else groups,
-            epsilon=asked.epsilon,
-            delta=asked.delta,
-            privacy_unit=asked.privacy_unit,
+            epsilon=requested.epsilon,
+            delta=requested.delta,
+            privacy_unit=requested.privacy_unit,
         )
         finest = job.cells.depth - 1
         if job.cells.size(finest) > _MOST_CELLS:
