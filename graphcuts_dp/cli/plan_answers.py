@@ -51,6 +51,7 @@ from graphcuts_dp.schema.group_tables import group_column_names
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.table_headers import names_in_header
 from graphcuts_dp.schema.typed_names import split_names
+from graphcuts_dp.schema.vertices import VertexSet
 
 USUAL_EPSILON = 1.0  # at which an error is proposed, unless answers are useless there
 _LARGER_EPSILONS = 2.0, 4.0, 8.0, 16.0  # which are tried instead
@@ -352,6 +353,7 @@ def read_size(text: str, answers: Answers) -> tuple[str | None, int]:
             "what a published graph costs grows with its size: say how many vertices there are, "
             "if that is public"
         )
+    VertexSet(size)  # refuses more vertices than a graph can have
     is_declared = data is not None and declares_vertices(
         inspect_head(data, reading_of(answers)).head
     )

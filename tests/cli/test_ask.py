@@ -530,6 +530,11 @@ def test_a_number_of_vertices_may_have_an_exponent_and_a_missing_file_is_said_to
     )
 
 
+def test_more_vertices_than_a_graph_can_have_are_asked_again(done, typed):
+    typed(*lines()[:-3], "1e12", *lines()[-3:])
+    assert "a graph has at most 2,147,483,647 vertices" in done("plan", "--ask")[1]
+
+
 def test_names_of_files_in_a_refusal_stay_as_they_are(proposed, done, typed, call, tmp_path):
     """Options in it are named as they are typed, and this file is named like one."""
     (tmp_path / "mail.edges").rename(tmp_path / "max_weight.edges")
