@@ -1,8 +1,8 @@
-"""Audits of the noisy sum of what a bound on users leaves out.
+"""Audits of the noisy number of rows that a bound on contributions leaves out.
 
 Neighbours are rows with and without all rows of one user, who has as many as the known maximum, or
-far more. Each run goes from the rows to the noisy sum, of rows that are kept whole and of rows that
-are scaled down.
+far more. A row above the bound is dropped ("kept": the other rows count in full), or all rows of
+the user are scaled down ("scaled").
 """
 
 from collections.abc import Callable
@@ -23,8 +23,9 @@ from tests.audits.losses import laplace_gain
 from tests.audits.rows import Row, rows_of
 from tests.audits.users import Owned, once
 
-_AT_MOST, _KNOWN_MAX = 1, 3
-_USER = gc.PrivacyUnit.user(max_contributions=_AT_MOST)
+_BOUND = 1  # contributions of a user that count
+_KNOWN_MAX = 3  # public: rows of a user above this number are not counted as left out
+_USER = gc.PrivacyUnit.user(max_contributions=_BOUND)
 
 _OTHERS: tuple[Row, ...] = tuple(
     (user, 0, 2, user % 3, 1.0) for user in range(4) for _ in range(1 + user)
@@ -33,10 +34,12 @@ _AS_KNOWN: tuple[Row, ...] = tuple((9, 1, 3, period, 1.0) for period in range(_K
 _FAR_MORE: tuple[Row, ...] = tuple((9, 1, 3, number % 3, 1.0) for number in range(40))
 
 
-def _neighbours(name: str, new: tuple[Row, ...]) -> Neighbours:
-    before, after = (rows_of(x, "rows", owned=True) for x in (_OTHERS, _OTHERS + new))
-    first, second = (Owned(before, after, one) for one in (True, False))
-    return Neighbours(name, first, second)
+def _neighbours(name: str, rows_of_user: tuple[Row, ...]) -> Neighbours:
+    """Return neighbours of which the second has all these rows of one more user."""
+    before, after = (
+        rows_of(rows, "rows", owned=True) for rows in (_OTHERS, _OTHERS + rows_of_user)
+    )
+    return Neighbours(name, Owned(before, after, True), Owned(before, after, False))
 
 
 _PAIRS = (
@@ -46,53 +49,65 @@ _PAIRS = (
 
 
 @once
-def _kept(rows: gc.Rows) -> PairCounts:
+def _counts_of_whole_rows(rows: gc.Rows) -> PairCounts:
     return counted_rows(rows, _USER, whole=True, known_max=_KNOWN_MAX)
 
 
 @once
-def _scaled(rows: gc.Rows) -> PairCounts:
+def _counts_of_scaled_rows(rows: gc.Rows) -> PairCounts:
     return counted_rows(rows, _USER, whole=False, known_max=_KNOWN_MAX)
 
 
 def _left_out(counts: PairCounts) -> int:
+    """Return the true number of rows left out, in the steps of the counts."""
     assert counts.cells.left_out is not None
     return counts.cells.left_out // counts.step
 
 
 @once
-def _not_clipped(rows: gc.Rows) -> int:
-    """All rows that the bound leaves out, however many one user has."""
-    return int(np.maximum(rows.contributions() - _AT_MOST, 0).sum())
+def _all_left_out(rows: gc.Rows) -> int:
+    """Count all rows that the bound leaves out, however many one user has."""
+    return int(np.maximum(rows.contributions() - _BOUND, 0).sum())
 
 
-def _of_sum(
+def _observations(
     epsilon: float,
-    where: Owned,
+    side: Owned,
     source: EntropySource,
-    counted: Callable[[gc.Rows], PairCounts],
-    fewer: int = 0,
+    counts_of: Callable[[gc.Rows], PairCounts],
+    missing_rows: int = 0,
 ) -> list[float]:
-    """The noisy sum, as a release measures it; with noise for `fewer` rows of a user."""
-    step = counted(where.rows).step
-    change = where.rows.most_left_out(_USER, whole=step > 1, known_max=_KNOWN_MAX) // step
-    rate = Fraction(epsilon) / (change - fewer * STEPS // step)
+    """Return what the noisy number of a release shows.
+
+    Args:
+        epsilon: of the number.
+        side: one of two neighbours, which knows both.
+        source: of the noise.
+        counts_of: counts rows by the bound.
+        missing_rows: number of rows of a user that the noise does not hide; 0 if sound.
+
+    Returns:
+        ln(Q/P) of the noisy number, P on the first neighbour and Q on the second; and the number
+        above that of the first neighbour.
+    """
+    step = counts_of(side.rows).step
+    change = side.rows.most_left_out(_USER, whole=step > 1, known_max=_KNOWN_MAX) // step
+    rate = Fraction(epsilon) / (change - missing_rows * STEPS // step)
     noise = LevelNoise("laplace", (rate,))
-    drawn = measure_left_out(counted(where.rows), change=change, noise=noise, source=source)
-    before, after = (_left_out(counted(rows)) for rows in (where.before, where.after))
-    noisy = int(drawn.steps[0][0])
+    measurement = measure_left_out(counts_of(side.rows), change=change, noise=noise, source=source)
+    before, after = (_left_out(counts_of(rows)) for rows in (side.before, side.after))
+    noisy = int(measurement.steps[0][0])
     return [laplace_gain([noisy], [before], [after], rate), float(noisy - before)]
 
 
-def _all_that_is_left_out(
-    way: str, epsilon: float, where: Owned, source: EntropySource
+def _count_all_left_out(
+    _handling: str, epsilon: float, side: Owned, source: EntropySource
 ) -> list[float]:
-    """The same noise on a sum in which a user counts for all rows."""
-    del way
-    rate = Fraction(epsilon) / (_KNOWN_MAX - _AT_MOST)
-    before, own = _not_clipped(where.before), _not_clipped(where.rows)
-    noisy = own + int(sample_discrete_laplace(rate, 1, source)[0])
-    return [laplace_gain([noisy], [before], [_not_clipped(where.after)], rate), noisy - before]
+    """Add the noise of a release to a number in which a user counts for all rows."""
+    rate = Fraction(epsilon) / (_KNOWN_MAX - _BOUND)
+    before, after = _all_left_out(side.before), _all_left_out(side.after)
+    noisy = _all_left_out(side.rows) + int(sample_discrete_laplace(rate, 1, source)[0])
+    return [laplace_gain([noisy], [before], [after], rate), noisy - before]
 
 
 @audited_runs(
@@ -100,13 +115,14 @@ def _all_that_is_left_out(
     ("kept", "scaled"),
     pairs=_PAIRS,
     incorrect_variants={
-        "sensitivity M - k - 1": {"fewer": 1},
-        "a user who counts for all rows": _all_that_is_left_out,
+        "sensitivity M - k - 1": {"missing_rows": 1},
+        "a user who counts for all rows": _count_all_left_out,
     },
     variant_pairs=_PAIRS,
     runs=6000,
 )
-def _rows_left_out(
-    way: str, epsilon: float, where: Owned, source: EntropySource, fewer: int = 0
+def _run_left_out(
+    handling: str, epsilon: float, side: Owned, source: EntropySource, missing_rows: int = 0
 ) -> list[float]:
-    return _of_sum(epsilon, where, source, _kept if way == "kept" else _scaled, fewer)
+    counts_of = _counts_of_whole_rows if handling == "kept" else _counts_of_scaled_rows
+    return _observations(epsilon, side, source, counts_of, missing_rows)

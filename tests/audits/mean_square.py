@@ -1,4 +1,4 @@
-"""Audits of the squared distance of a fit, and of all that a release with a fit measures."""
+"""Audits of the measured squared distance between a fit and the private graph."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -21,14 +21,14 @@ def _layout(graph: AnyGraph) -> Layout:
     return Layout.of(graph.space)
 
 
-def _nothing(graph: AnyGraph) -> FittedWeights:
-    """A fit without any weight, of which an edge changes the squared distance most."""
+def _empty_fit(graph: AnyGraph) -> FittedWeights:
+    """Return a fit of weights 0: there an edge changes the squared distance most."""
     units = np.zeros(graph.shape, dtype=np.uint16)
     return FittedWeights(units, _layout(graph), graph.max_weight or 1.0, 0.0, 0.0)
 
 
-def _private(graph: AnyGraph) -> FittedWeights:
-    """The private graph itself as the fit: chosen after looking, and shown by its squares."""
+def _private_fit(graph: AnyGraph) -> FittedWeights:
+    """Return the private graph as the fit, whose public squares then show it."""
     units = np.rint(graph.dense() / (graph.max_weight or 1.0) * GRID_STEPS).astype(np.uint16)
     return FittedWeights(units, _layout(graph), graph.max_weight or 1.0, 0.0, 0.0)
 
@@ -39,7 +39,7 @@ def _private(graph: AnyGraph) -> FittedWeights:
     incorrect_variants={
         "half the sensitivity": {"factor": 2},
         "one direction's sensitivity": {"factor": 3},
-        "a fit that is chosen after looking": {"fit": _private},
+        "a fit that is chosen after looking": {"fit": _private_fit},
     },
     variant_pairs=(*map(sides, (LAST_PAIR, DIRECTED[0])),),
     runs=10_000,
@@ -53,16 +53,16 @@ def _squared_distance(
     side: Side,
     source: EntropySource,
     factor: int = 1,
-    fit: Callable[[AnyGraph], FittedWeights] = _nothing,
+    fit: Callable[[AnyGraph], FittedWeights] = _empty_fit,
 ) -> list[float]:
-    """What the released integer tells of the pair, and it with what is public of the fit."""
-    fitted, exact = fit(side.graph), factor * Fraction(epsilon)
-    measured = measure_squared_distance(
-        side.graph, fitted, whole=False, epsilon=exact, source=source
+    """Return ln(Q/P) of the noisy distance, the distance, and the public squares of the fit."""
+    fitted = fit(side.graph)
+    measurement = measure_squared_distance(
+        side.graph, fitted, whole=False, epsilon=factor * Fraction(epsilon), source=source
     )
-    released = int(measured.steps[0][0])
+    noisy = int(measurement.steps[0][0])
     before, after = (
         squared_distance(graph, fitted, whole=False) for graph in (side.first, side.second)
     )
-    gain = laplace_gain(released, before, after, float(measured.rate))
-    return [gain, float(released + fitted.squares), float(fitted.squares)]
+    ratio = laplace_gain(noisy, before, after, float(measurement.rate))
+    return [ratio, float(noisy + fitted.squares), float(fitted.squares)]
