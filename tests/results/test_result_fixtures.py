@@ -1,11 +1,13 @@
-"""Results that earlier versions have saved are read, and say what they said then.
+"""Results that earlier versions have saved are read with the same content.
 
-`tests/fixtures` holds them, with what they said when they were made: see the README of each folder.
+`tests/fixtures` has the files of each version, with the facts that this version read from them: see
+the README of each folder.
 """
 
 import csv
 import json
 import shutil
+from typing import Any
 
 import pytest
 from command_runs import run_line
@@ -17,21 +19,24 @@ from graphcuts_dp.results.bundle import KINDS, kind_at
 
 TABLE = "distances.csv"
 RESULTS = [(files, name) for files in VERSIONS for name in files.facts["results"]]
-LATER_KINDS = {"0.1": {"flows over time"}}  # which a version does not have, by its number
-MEASURED = {
+LOADED_RESULTS = [(files, name) for files, name in RESULTS if name != TABLE]
+MEASUREMENTS = {
     *("total", "degrees", "groups", "entries"),
     *("weights", "kept edges", "found groups", "edges", "squared distance"),
 }
-LATER_MEASURED = {"0.1": {"edges", "squared distance"}}
+# Kinds of results and of measurements that a version does not have yet.
+LATER_KINDS = {"0.1": {"flows over time"}}
+LATER_MEASUREMENTS = {"0.1": {"edges", "squared distance"}}
 
 
-def ids(parameter):
+def case_id(parameter: Any) -> str:
+    """Return the number of a version, or the name of a result."""
     return getattr(parameter, "version", str(parameter))
 
 
 @pytest.fixture
-def copied(tmp_path):
-    """Copies the files of a result, and gives its path."""
+def copy_result(tmp_path):
+    """Return a function that copies the files of a version's result and returns its path."""
 
     def copy(files, name):
         for file in files.facts["results"][name]["files"]:
@@ -41,48 +46,49 @@ def copied(tmp_path):
     return copy
 
 
-@pytest.mark.parametrize("files", VERSIONS, ids=ids)
-def test_every_file_and_every_kind_is_looked_at(files):
-    known = files.facts["results"]
-    in_folder = {path.name for path in (files.folder / "results").iterdir()}
-    assert in_folder == {file for facts in known.values() for file in facts["files"]}
-    kinds = {kind_at(files.folder / "results" / name) for name in known}
+@pytest.mark.parametrize("files", VERSIONS, ids=case_id)
+def test_the_facts_of_a_version_cover_all_files_kinds_and_measurements(files):
+    facts_by_name = files.facts["results"]
+    files_in_folder = {path.name for path in (files.folder / "results").iterdir()}
+    assert files_in_folder == {file for facts in facts_by_name.values() for file in facts["files"]}
+    kinds = {kind_at(files.folder / "results" / name) for name in facts_by_name}
     assert kinds == set(KINDS) - LATER_KINDS.get(files.version, set())
-    measured = {
-        part for facts in known.values() if "vertices" in facts for part in facts["measured"]
+    measurements = {
+        measurement
+        for facts in facts_by_name.values()
+        if "vertices" in facts
+        for measurement in facts["measured"]
     }
-    assert measured == MEASURED - LATER_MEASURED.get(files.version, set())
+    assert measurements == MEASUREMENTS - LATER_MEASUREMENTS.get(files.version, set())
 
 
 @pytest.mark.thorough(cases=19)
-@pytest.mark.parametrize(("files", "name"), [each for each in RESULTS if each[1] != TABLE], ids=ids)
-def test_a_result_says_what_it_said(copied, files, name):
-    known = {key: fact for key, fact in files.facts["results"][name].items() if key != "files"}
-    found = of_result(gc.load(copied(files, name)), known.get("asked", ()))
-    assert differences(json.loads(json.dumps(found)), known) == []
+@pytest.mark.parametrize(("files", "name"), LOADED_RESULTS, ids=case_id)
+def test_a_result_of_an_earlier_version_is_loaded_with_the_same_content(copy_result, files, name):
+    facts = {key: fact for key, fact in files.facts["results"][name].items() if key != "files"}
+    facts_today = of_result(gc.load(copy_result(files, name)), facts.get("asked", ()))
+    assert differences(json.loads(json.dumps(facts_today)), facts) == []
 
 
 @pytest.mark.thorough(cases=15)
-@pytest.mark.parametrize(("files", "name"), RESULTS, ids=ids)
-def test_a_receipt_is_explained_and_its_files_are_found_whole(copied, files, name):
-    status, out, _ = run_line("inspect", str(copied(files, name)))
+@pytest.mark.parametrize(("files", "name"), RESULTS, ids=case_id)
+def test_inspect_finds_the_files_of_an_earlier_version_intact(copy_result, files, name):
+    status, output, _ = run_line("inspect", str(copy_result(files, name)))
     assert status == 0
-    assert "whole, as the receipt says" in " ".join(out.split())
+    assert "whole, as the receipt says" in " ".join(output.split())
 
 
-@pytest.mark.parametrize("files", VERSIONS, ids=ids)
-def test_of_distances_the_table_and_the_receipt_are_kept(copied, files):
-    path, known = copied(files, TABLE), files.facts["results"][TABLE]
+@pytest.mark.parametrize("files", VERSIONS, ids=case_id)
+def test_a_table_of_distances_and_its_receipt_are_read_as_csv_and_json(copy_result, files):
+    path, facts = copy_result(files, TABLE), files.facts["results"][TABLE]
     with pytest.raises(FileFormatError, match="is a table of distances"):
         gc.load(path)
-    with path.open(newline="") as handle:
-        rows = list(csv.DictReader(handle))
-    told = [
-        [int(row["vertex"]), *(float(row[k]) for k in ("value", "low", "high"))] for row in rows
-    ]
-    assert differences(told, known["answers"]) == []
-    fields = json.loads(path.with_name(f"{TABLE}.json").read_text())
-    assert [fields["best"], fields["guarantee"]["epsilon"]] == [
-        known["best"],
-        known["guarantee"]["epsilon"],
-    ]
+    with path.open(newline="") as table:
+        answers = [
+            [int(row["vertex"]), *(float(row[column]) for column in ("value", "low", "high"))]
+            for row in csv.DictReader(table)
+        ]
+    assert differences(answers, facts["answers"]) == []
+    receipt = json.loads(path.with_name(f"{TABLE}.json").read_text())
+    assert receipt["best"] == facts["best"]
+    assert receipt["guarantee"]["epsilon"] == facts["guarantee"]["epsilon"]
