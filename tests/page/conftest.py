@@ -1,10 +1,10 @@
-"""A page without a network, beside private files."""
+"""Fixtures for tests of the page: private files, and a page without a network."""
 
 import subprocess
 from types import SimpleNamespace
 
 import pytest
-from page_cases import page_of, run_in_a_fork, write_mail, write_trips
+from page_cases import open_page, run_in_a_fork, write_mail, write_trips
 
 from graphcuts_dp.page import private_file
 
@@ -21,11 +21,11 @@ def mail(tmp_path):
 
 @pytest.fixture
 def page(tmp_path):
-    return page_of(tmp_path / "results")
+    return open_page(tmp_path / "results")
 
 
 @pytest.fixture
 def forked(monkeypatch):
-    """Rows are counted in forks of this process: to start Python anew takes a second."""
-    started = SimpleNamespace(run=run_in_a_fork, TimeoutExpired=subprocess.TimeoutExpired)
-    monkeypatch.setattr(private_file, "subprocess", started)
+    """Count rows in forks of this process, since starting Python takes a second."""
+    forking = SimpleNamespace(run=run_in_a_fork, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(private_file, "subprocess", forking)

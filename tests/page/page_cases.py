@@ -1,4 +1,4 @@
-"""What tests of the page share: private files with their public tables, and a page in a process."""
+"""Private files with their public tables, and clients of a page, for tests of the page."""
 
 import os
 import random
@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 import warnings
+from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -19,12 +21,13 @@ from graphcuts_dp.page.runs import PROGRAM
 
 ZONES = {"Airport": "south", "Harbour": "north", "Old town": "north", "Hill": "south"}
 STAFF = [f"p{i}" for i in range(60)]
+MAX_UPLOAD = 1 << 20  # bytes
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
 PORT, TOKEN = 8999, "a-token"
-# Of trips: what the page is told beside the file, by the keys of its fields.
+# Values of the page's form, by field, for each of the private files written below.
 TRIPS = {
     "groups": "zones.csv",
     "columns.user": "user",
@@ -47,132 +50,156 @@ MAIL = {
 }
 
 
-def write_trips(folder, *, users=200):
-    """What a database exports: semicolons, decimal commas, rows that cannot be used."""
-    drawn = random.Random(3)
+def write_trips(folder: Path, *, users: int = 200) -> Path:
+    """Write trips as a database exports them, some of them unusable, and a list of zones.
+
+    The file has semicolons, decimal commas, and rows without an origin or a date.
+    """
+    rng = random.Random(3)
     lines = ["user;origin;destination;date;amount"]
     for user in range(users):
-        for _ in range(drawn.randint(1, 9)):
-            start, end = drawn.choice(["", *ZONES] if drawn.random() < 0.1 else [*ZONES]), "Hill"
-            date = f"2026-0{drawn.randint(1, 6)}-{drawn.randint(10, 28)}"
-            date = "unknown" if drawn.random() < 0.02 else date
-            lines.append(f"u{user};{start};{end};{date};{drawn.randint(1, 9)},50")
+        for _ in range(rng.randint(1, 9)):
+            origin = rng.choice(["", *ZONES] if rng.random() < 0.1 else [*ZONES])
+            date = f"2026-0{rng.randint(1, 6)}-{rng.randint(10, 28)}"
+            date = "unknown" if rng.random() < 0.02 else date
+            lines.append(f"u{user};{origin};Hill;{date};{rng.randint(1, 9)},50")
     (folder / "trips.csv").write_text("\n".join(lines) + "\n")
     rows = [f"{zone};{district}" for zone, district in ZONES.items()]
     (folder / "zones.csv").write_text("\n".join(["zone;district", *rows]) + "\n")
     return folder / "trips.csv"
 
 
-def write_contacts(folder):
-    """Contacts between wards, with German dates."""
-    drawn = random.Random(1)
+def write_contacts(folder: Path) -> Path:
+    """Write 300 contacts between wards, with German dates, and a list of wards."""
+    rng = random.Random(1)
     wards = ["Ward A", "Ward B", "Ward C", "ICU"]
     rows = [f"{ward};{'north' if i < 2 else 'south'}" for i, ward in enumerate(wards)]
     (folder / "wards.csv").write_text("\n".join(["ward;house", *rows]) + "\n")
     lines = ["patient;from;to;date"]
     for _ in range(300):
-        day = f"{drawn.randint(1, 28):02}.{drawn.randint(1, 6):02}.2025"
-        lines.append(f"p{drawn.randint(1, 80)};{';'.join(drawn.sample(wards, 2))};{day}")
+        day = f"{rng.randint(1, 28):02}.{rng.randint(1, 6):02}.2025"
+        lines.append(f"p{rng.randint(1, 80)};{';'.join(rng.sample(wards, 2))};{day}")
     (folder / "contacts.csv").write_text("\n".join(lines) + "\n")
     return folder / "contacts.csv"
 
 
-def write_mail(folder):
-    """A graph of mail between people of three departments."""
-    drawn = random.Random(5)
-    part = {name: ("Sales", "IT", "Law")[i % 3] for i, name in enumerate(STAFF)}
-    pairs = [(a, b) for i, a in enumerate(STAFF) for b in STAFF[:i]]
+def write_mail(folder: Path) -> Path:
+    """Write a graph of mail, dense within three departments, and lists of staff."""
+    rng = random.Random(5)
+    departments = {name: ("Sales", "IT", "Law")[i % 3] for i, name in enumerate(STAFF)}
     edges = [
-        each for each in pairs if drawn.random() < (0.6 if part[each[0]] == part[each[1]] else 0.1)
+        (a, b)
+        for i, a in enumerate(STAFF)
+        for b in STAFF[:i]
+        if rng.random() < (0.6 if departments[a] == departments[b] else 0.1)
     ]
     gc.Graph.of(edges, vertices=STAFF).write(folder / "mail.edges.gz")
     (folder / "staff.txt").write_text("\n".join(STAFF) + "\n")
-    rows = [f"{name},{department}" for name, department in part.items()]
+    rows = [f"{name},{department}" for name, department in departments.items()]
     (folder / "staff.csv").write_text("\n".join(["person,department", *rows]) + "\n")
     return folder / "mail.edges.gz"
 
 
-def placed(values, folder):
-    """The same values, with the public files of a folder."""
+def with_paths_in(values: dict[str, str], folder: Path) -> dict[str, str]:
+    """Return the values of a form with the names of public files made paths in a folder."""
     files = ("groups", "vertices")
     return {key: str(folder / text) if key in files else text for key, text in values.items()}
 
 
-class Asked:
-    """Asks a page, with its token, and keeps every reply."""
+class PageClient:
+    """A client of a page, with its token; it keeps every reply."""
 
-    def __init__(self, client, token):
+    def __init__(self, client: httpx.Client, token: str) -> None:
         self.client, self.token = client, token
-        self.replies = []
+        self.replies: list[httpx.Response] = []
 
-    def post(self, name, body=None, *, status=200, **named):
+    def post(
+        self, name: str, body: bytes | dict[str, Any] | None = None, *, status: int = 200, **fields
+    ) -> Any:
+        """Send bytes, or JSON of the fields, to a route; check the status and return the JSON."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        given = {"content": body} if isinstance(body, bytes) else {"json": body or named}
-        reply = self.client.post(f"/api/{name}", headers=headers, **given)
+        content = {"content": body} if isinstance(body, bytes) else {"json": body or fields}
+        reply = self.client.post(f"/api/{name}", headers=headers, **content)
         self.replies.append(reply)
         assert reply.status_code == status, reply.text
         return reply.json()
 
-    def file(self, run, name, *, status=200):
+    def file(self, run: str, name: str, *, status: int = 200) -> bytes:
+        """Fetch a file of a run."""
         headers = {"Authorization": f"Bearer {self.token}"}
         reply = self.client.get(f"/api/file/{run}/{name}", headers=headers)
         self.replies.append(reply)
         assert reply.status_code == status, reply.text
         return reply.content
 
-    def end_of(self, run):
-        """Where a run stands once its process is gone."""
+    def wait_for(self, run: str) -> dict[str, Any]:
+        """Wait until the process of a run has ended, at most two minutes; return its state."""
         for _ in range(2400):
-            told = self.post("run", run=run)
-            if told["state"] != "running":
-                return told
+            run_state = self.post("run", run=run)
+            if run_state["state"] != "running":
+                return run_state
             time.sleep(0.05)
         raise AssertionError("the run does not end")
 
 
-def page_of(folder, largest=1 << 20):
-    """The application, asked without a network."""
+def open_page(folder: Path, max_upload: int = MAX_UPLOAD) -> PageClient:
+    """Return a client of a page in this process, without a network.
+
+    Args:
+        folder: of the page's results, created if absent.
+        max_upload: bytes of a file that is uploaded, at most.
+    """
     folder.mkdir(exist_ok=True)
-    app = make_app(folder, TOKEN, PORT, largest)
-    return Asked(TestClient(app, base_url=f"http://127.0.0.1:{PORT}"), TOKEN)
+    app = make_app(folder, TOKEN, PORT, max_upload)
+    return PageClient(TestClient(app, base_url=f"http://127.0.0.1:{PORT}"), TOKEN)
 
 
 class PageProcess:
-    """`graphcuts-dp page` in a process of its own."""
+    """`graphcuts-dp page` in a child process.
 
-    def __init__(self, folder):
+    Attributes:
+        link: address with the token, as the command prints it.
+        client: of the page.
+    """
+
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        line = [sys.executable, "-m", "graphcuts_dp", "page", str(folder), "--no-browser"]
+        command = [sys.executable, "-m", "graphcuts_dp", "page", str(folder), "--no-browser"]
         self.log = folder.with_suffix(".log")
         with self.log.open("ab") as errors:
-            self.running = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=errors, text=True)
-        self.link = re.search(r"http\S+", self.running.stdout.readline())[0]
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        self.link = re.search(r"http\S+", self.process.stdout.readline())[0]
         self.url, _, token = self.link.partition("#")
-        self.asked = Asked(httpx.Client(base_url=self.url, timeout=60), token)
+        self.client = PageClient(httpx.Client(base_url=self.url, timeout=60), token)
 
-    def end(self, how=signal.SIGINT):
-        """Stop it; returns its status."""
-        os.kill(self.running.pid, how)
-        status = self.running.wait(60)
-        self.running.stdout.close()
-        self.asked.client.close()
+    def end(self, signal_number: signal.Signals = signal.SIGINT) -> int:
+        """Send a signal and return the exit status."""
+        os.kill(self.process.pid, signal_number)
+        status = self.process.wait(60)
+        self.process.stdout.close()
+        self.client.client.close()
         return status
 
 
-def run_in_a_fork(line, *, timeout, **_):
-    """Run a command of ours as `subprocess.run` would, in a fork of this process."""
-    program = len(PROGRAM)
-    assert tuple(line[:program]) == PROGRAM
+def run_in_a_fork(
+    command: list[str], *, timeout: float, **_: object
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the package as `subprocess.run` does, but in a fork of this process."""
+    program_length = len(PROGRAM)
+    assert tuple(command[:program_length]) == PROGRAM
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # the other threads wait for this
+            # Python warns of forks in processes with threads; the other threads are idle here.
+            warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if child == 0:
             status = 1
             try:
                 signal.alarm(int(timeout))
                 sys.stdout, sys.stderr = out, err
-                sys.argv = ["graphcuts-dp", *line[program:]]
+                sys.argv = ["graphcuts-dp", *command[program_length:]]
                 status = main.run_command()
                 out.flush()
                 err.flush()
@@ -183,4 +210,4 @@ def run_in_a_fork(line, *, timeout, **_):
         for file in (out, err):
             file.seek(0)
             texts.append(file.read())
-    return subprocess.CompletedProcess(line, status, *texts)
+    return subprocess.CompletedProcess(command, status, *texts)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from page_cases import MAIL, TRIPS, placed, write_mail, write_trips
+from page_cases import MAIL, TRIPS, with_paths_in, write_mail, write_trips
 
 from graphcuts_dp import FileFormatError, ParameterError
 from graphcuts_dp import page as room
@@ -123,7 +123,7 @@ def test_no_option_is_spelled_in_the_code_of_the_page():
     ],
 )
 def test_a_preview_says_what_the_words_say_in_a_dry_run(name, more, tmp_path, monkeypatch, capsys):
-    product, values = PRODUCTS[name], placed(FORMS[name] | more, tmp_path)
+    product, values = PRODUCTS[name], with_paths_in(FORMS[name] | more, tmp_path)
     found = product.preview(values)
     words = product.words(values, "nothing.csv", tmp_path)
     words += ["--dry-run"] + ([values["dry-run"]] if product.takes_guess else [])
@@ -141,7 +141,7 @@ def test_a_preview_says_what_the_words_say_in_a_dry_run(name, more, tmp_path, mo
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("part", [0.9, 0.2])
 def test_an_error_gives_the_epsilon_that_keeps_it(name, part, tmp_path):
-    product, values = PRODUCTS[name], placed(FORMS[name], tmp_path)
+    product, values = PRODUCTS[name], with_paths_in(FORMS[name], tmp_path)
 
     def error(epsilon):
         return product.preview({**values, "epsilon": str(epsilon)})["errors"][0]["bound"]
@@ -153,7 +153,7 @@ def test_an_error_gives_the_epsilon_that_keeps_it(name, part, tmp_path):
 
 
 def test_an_error_that_nothing_keeps_is_refused(tmp_path):
-    values = placed(TRIPS, tmp_path)
+    values = with_paths_in(TRIPS, tmp_path)
     with pytest.raises(ParameterError, match="no epsilon up to 50"):
         PRODUCTS["table"].epsilon_for(values, 1e-3, 0)
     with pytest.raises(ParameterError, match="user=COLUMN"):
@@ -177,13 +177,13 @@ def test_an_error_that_nothing_keeps_is_refused(tmp_path):
 )
 def test_what_is_missing_is_told_in_a_line(name, more, message, tmp_path):
     with pytest.raises((ParameterError, FileFormatError)) as told:
-        PRODUCTS[name].preview(placed(FORMS[name], tmp_path) | more)
+        PRODUCTS[name].preview(with_paths_in(FORMS[name], tmp_path) | more)
     assert message in str(told.value)
     assert "\n" not in str(told.value)
 
 
 def test_files_that_are_written_have_no_folder(tmp_path):
-    values = placed(TRIPS, tmp_path) | {"plot": "../away.png"}
+    values = with_paths_in(TRIPS, tmp_path) | {"plot": "../away.png"}
     with pytest.raises(ParameterError, match="without a folder"):
         PRODUCTS["table"].words(values, "trips.csv", tmp_path)
 

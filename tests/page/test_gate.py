@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from page_cases import PORT, TOKEN, TRIPS, PageProcess, page_of, placed
+from page_cases import PORT, TOKEN, TRIPS, PageProcess, open_page, with_paths_in
 
 from graphcuts_dp.page.app import NOT_PRIVATE
 
@@ -136,9 +136,12 @@ def unpacked(reply):
 @pytest.mark.slow
 def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     source, marks = marked(tmp_path)
-    page = page_of(tmp_path / "results")
+    page = open_page(tmp_path / "results")
     for number, (product, values, state) in enumerate(RUNS):
-        given = placed(values, tmp_path) | {"store": f"{number}.db", "separate-budget": "a test"}
+        given = with_paths_in(values, tmp_path) | {
+            "store": f"{number}.db",
+            "separate-budget": "a test",
+        }
         page.post("head", path=str(source), values=given)
         about = {"product": product, "values": given}
         page.post("preview", **about)
@@ -150,7 +153,7 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
         page.post("account", values=given, source=str(source))
         amount = float(given["epsilon"])
         run = page.post("start", **about, confirmed=amount, separate=True)["run"]
-        told = page.end_of(run)
+        told = page.wait_for(run)
         assert (told["state"], told["has_reasons"]) == (state, state == "refused"), told
         if state == "refused":
             assert "line " not in page.replies[-1].text
@@ -235,17 +238,17 @@ def test_a_row_that_holds_usual_words_is_shown_in_the_panel_alone(page, tmp_path
 
 @pytest.mark.thorough
 def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):
-    running = PageProcess(tmp_path / "results")
+    process = PageProcess(tmp_path / "results")
     try:
-        token = running.asked.token
+        token = process.client.token
         assert len(token) >= 32
-        running.asked.post("form")
-        running.asked.post("run", run="none", status=422)
-        running.asked.client.get("/?token=x")
-        assert running.asked.client.get("/api/file/a/b").status_code == 401
+        process.client.post("form")
+        process.client.post("run", run="none", status=422)
+        process.client.client.get("/?token=x")
+        assert process.client.client.get("/api/file/a/b").status_code == 401
     finally:
-        assert running.end() == 0
-    assert token not in running.log.read_text()
+        assert process.end() == 0
+    assert token not in process.log.read_text()
     kept = [file for file in (tmp_path / "results").rglob("*") if file.is_file()]
     assert not [file for file in kept if token.encode() in file.read_bytes()]
     assert TRIPS["store"] not in {file.name for file in kept}
@@ -254,7 +257,9 @@ def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):
 @pytest.mark.thorough
 def test_what_tells_of_rows_is_in_replies_for_marked_panels_alone(page, trips, tmp_path):
     """A count, and a comparison with the truth, that fail say why in their own panel."""
-    told = page.post("row_counts", path=str(tmp_path / "none.csv"), values=placed(TRIPS, tmp_path))
+    told = page.post(
+        "row_counts", path=str(tmp_path / "none.csv"), values=with_paths_in(TRIPS, tmp_path)
+    )
     assert NOT_PRIVATE in page.replies[-1].headers
     assert (told["skipped"], told["faults"]) == (None, [])
     assert "none.csv" in told["not_counted"]
@@ -273,7 +278,7 @@ def test_a_list_that_is_not_understood_shows_none_of_its_words(page, trips, tmp_
     """It may be a list of persons that was dropped into the wrong field."""
     people = tmp_path / "people.csv"
     people.write_text(f"name;town;street\n{content}")
-    values = placed(TRIPS, tmp_path) | {"groups": str(people)}
+    values = with_paths_in(TRIPS, tmp_path) | {"groups": str(people)}
     told = page.post("look", path=str(trips), values=values)
     assert [problem["key"] for problem in told["problems"]] == ["groups"]
     for word in ("Doe", "Roe", "Poe"):

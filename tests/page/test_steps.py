@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from page_cases import MAIL, TRIPS, placed, write_contacts
+from page_cases import MAIL, TRIPS, with_paths_in, write_contacts
 
 import graphcuts_dp as gc
 from graphcuts_dp.page.accounts import uses_on
@@ -112,7 +112,7 @@ def test_rows_of_other_months_are_counted_in_the_panel(page, contacts, months, s
 
 @pytest.mark.parametrize("confirmed", [None, 0, 0.5, 2, 1.0000001])
 def test_only_the_amount_that_was_confirmed_is_spent(page, trips, tmp_path, confirmed):
-    about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
+    about = {"product": "table", "values": with_paths_in(TRIPS, tmp_path), "source": str(trips)}
     amount = {} if confirmed is None else {"confirmed": confirmed}
     refusal = page.post("start", **about, **amount, status=422)
     assert "confirm" in refusal["detail"]
@@ -131,7 +131,7 @@ def test_only_the_amount_that_was_confirmed_is_spent(page, trips, tmp_path, conf
 def test_an_answer_for_the_report_that_cannot_be_printed_stops_the_run(
     page, trips, tmp_path, answers, status, words
 ):
-    about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
+    about = {"product": "table", "values": with_paths_in(TRIPS, tmp_path), "source": str(trips)}
     refusal = page.post("start", **about, confirmed=1, answers=answers, status=status)
     assert words in refusal["detail"]
     assert not list((tmp_path / "results").iterdir())
@@ -140,11 +140,11 @@ def test_an_answer_for_the_report_that_cannot_be_printed_stops_the_run(
 @pytest.mark.slow
 def test_answers_for_the_report_are_printed_in_it_and_kept_beside_the_result(page, trips, tmp_path):
     """They are no part of the receipt, and no text of them becomes HTML."""
-    about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
+    about = {"product": "table", "values": with_paths_in(TRIPS, tmp_path), "source": str(trips)}
     typed = {"access": "two <b>people</b>", "legal_basis": "Art. 89 <GDPR>", "readers": "  "}
     assert {each["key"] for each in page.post("form")["questions"]} >= set(typed)
     run = page.post("start", **about, confirmed=1, answers=typed)["run"]
-    told = page.end_of(run)
+    told = page.wait_for(run)
     assert told["state"] == "done"
     assert "report-answers.json" in told["files"]
     kept = json.loads(page.file(run, "report-answers.json"))
@@ -162,12 +162,12 @@ def test_answers_for_the_report_are_printed_in_it_and_kept_beside_the_result(pag
 
 def spend(page, about, confirmed):
     run = page.post("start", **about, confirmed=confirmed)["run"]
-    return page.end_of(run)
+    return page.wait_for(run)
 
 
 @pytest.mark.slow
 def test_a_budget_that_does_not_suffice_is_told_before_and_refused(page, trips, tmp_path):
-    values = placed(TRIPS, tmp_path) | {"budget.epsilon": "2"}
+    values = with_paths_in(TRIPS, tmp_path) | {"budget.epsilon": "2"}
     about = {"product": "table", "values": values, "source": str(trips)}
     budget = page.post("preview", **about)["budget"]
     assert (budget["uses"], budget["total"], budget["after"]) == (1.0, 2.0, 1.0)
@@ -187,7 +187,7 @@ def test_a_budget_that_does_not_suffice_is_told_before_and_refused(page, trips, 
 
 @pytest.mark.slow
 def test_an_estimate_of_rows_has_its_own_price_in_the_same_account(page, trips, tmp_path):
-    values = placed(TRIPS, tmp_path) | dict(PRODUCTS["table"].preset)  # as the page has them
+    values = with_paths_in(TRIPS, tmp_path) | dict(PRODUCTS["table"].preset)  # as the page has them
     own = PRODUCTS["bound"].by_key
     values = {key: text for key, text in values.items() if key in own}
     values |= {**PRODUCTS["bound"].preset, "budget.epsilon": "2"}
@@ -200,7 +200,7 @@ def test_an_estimate_of_rows_has_its_own_price_in_the_same_account(page, trips, 
     assert told["report"]["max_contributions"] >= 1
     (use,) = gc.store_status(tmp_path / "results" / "trips.db").uses
     assert use.use.guarantee.epsilon == price["uses"]
-    about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
+    about = {"product": "table", "values": with_paths_in(TRIPS, tmp_path), "source": str(trips)}
     assert page.post("preview", **about)["budget"]["used"] == pytest.approx(price["uses"])
 
 
@@ -208,7 +208,7 @@ def test_no_kind_of_result_takes_files_that_another_kind_writes(tmp_path):
     """What a form begins with is nothing to another form that does not write such files."""
     presets = {key: text for product in PRODUCTS.values() for key, text in product.preset.items()}
     assert presets["html"] == "table.html"
-    values = placed(TRIPS, tmp_path) | presets
+    values = with_paths_in(TRIPS, tmp_path) | presets
     for name, product in PRODUCTS.items():
         words = product.words(values, "trips.csv", tmp_path)
         written = {word for word in ("table.html", "table.png") if word in words}
@@ -218,7 +218,7 @@ def test_no_kind_of_result_takes_files_that_another_kind_writes(tmp_path):
 @pytest.mark.thorough
 def test_an_account_is_asked_before_the_confirmation(page, trips, tmp_path):
     """The file of the account lies in the folder of the page, wherever the page was started."""
-    values = placed(TRIPS, tmp_path) | {"budget.epsilon": "2"}
+    values = with_paths_in(TRIPS, tmp_path) | {"budget.epsilon": "2"}
     about = {"product": "table", "source": str(trips)}
     first = page.post("preview", **about, values=values)
     assert not first["budget"]["is_fixed"]
@@ -272,7 +272,7 @@ def test_a_refusal_names_the_account_to_use_if_it_is_there(tmp_path):
 def test_a_message_names_fields_of_the_page_and_the_step_to_go_to(
     page, trips, tmp_path, product, values, more, step
 ):
-    given = placed(values, tmp_path) | more
+    given = with_paths_in(values, tmp_path) | more
     about = {"product": product, "values": given, "source": str(trips)}
     refusal = page.post("preview", **about, status=422)
     assert not OPTIONS.search(refusal["detail"].replace(str(tmp_path), "")), refusal
@@ -287,7 +287,7 @@ def test_the_account_is_named_after_the_file_that_is_read_in_the_end():
 
 
 def test_odds_and_errors_are_those_of_the_dry_run(page, trips, tmp_path):
-    values = placed(TRIPS, tmp_path)
+    values = with_paths_in(TRIPS, tmp_path)
     told = page.post("preview", product="table", values=values, source=str(trips))
     unit = gc.PrivacyUnit.user(max_contributions=20)
     stated = [vars(odds) for odds in unit.explain(epsilon=1.0).odds]
@@ -455,7 +455,9 @@ def test_a_few_damaged_dates_are_left_out_once_their_form_is_right(page, contact
 
 def test_one_error_of_a_network_is_shown_and_no_other(page, mail, tmp_path):
     """Notes on measurements that nobody sees in the result would give a third number."""
-    told = page.post("preview", product="graph", values=placed(MAIL, tmp_path), source=str(mail))
+    told = page.post(
+        "preview", product="graph", values=with_paths_in(MAIL, tmp_path), source=str(mail)
+    )
     assert not any("noisy matrix" in note for note in told["notes"])
     sizes = [question["error_bound"] for question in told["questions"]]
     assert sizes == [error["bound"] for error in told["errors"]]
