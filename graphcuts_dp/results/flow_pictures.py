@@ -9,7 +9,7 @@ import calendar
 import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -175,8 +175,8 @@ def series_over_periods(flows: "FlowsOverTime", title: str | None) -> "Figure":
     table = flows.columns(flows.periods)
     # A union bound over all cells and periods, since the largest cells are picked.
     failure = DEFAULT_FAILURE / len(table["estimate"])
-    ends = flows.columns(flows.periods, confidence=1 - failure)
-    table |= dict(zip(SIMULTANEOUS_COLUMNS, (ends["low"], ends["high"]), strict=True))
+    at_once = flows.columns(flows.periods, confidence=1 - failure)
+    table |= dict(zip(SIMULTANEOUS_COLUMNS, (at_once["low"], at_once["high"]), strict=True))
     return _largest_over_periods(
         flows.cells,
         table,
@@ -207,6 +207,7 @@ def _largest_over_periods(
     from graphcuts_dp.plotting.labels import shortened
 
     names = ("estimate", "low", "high", *SIMULTANEOUS_COLUMNS)
+    # `alone` are the intervals of each number by itself, the others hold at once.
     values, alone_low, alone_high, low, high = (
         table[name].reshape(len(periods), -1).T for name in names
     )
@@ -377,17 +378,18 @@ def page_data(
     a, b = flows.cells.period_cells(level_index)
     tables = [_cells_of(flows, level, period, a, b) for period in periods]
     if places is None:
-        shown = _largest_groups(tables, a, b, len(rows), len(columns), flows.cells.one_set)
+        sums = tables[0].values  # over all periods
+        shown = _largest_groups(sums, a, b, len(rows), len(columns), flows.cells.one_set)
     else:
-        shown = _surest_flows(tables)
+        shown = _surest_flows([table.simultaneous_low for table in tables])
     name_of_all = ""
     if len(labels) > 1:
         first, last = period_words(labels[0]), period_words(labels[-1])
         name_of_all = f"{first} to {last} ({len(labels)} periods)"
-    used: tuple[list[int], list[int]] = sorted({*a[shown].tolist()}), sorted({*b[shown].tolist()})
+    shown_rows: list[int] = sorted({*a[shown].tolist()})
+    shown_columns: list[int] = sorted({*b[shown].tolist()})
     if flows.cells.one_set:
-        used_on_either_side = sorted({*used[0], *used[1]})
-        used = used_on_either_side, used_on_either_side
+        shown_rows = shown_columns = sorted({*shown_rows, *shown_columns})
     return {
         "title": title or f"Flows by {_group_level(flows, level_index)}",
         "guarantee": f"{guarantee_text(flows.guarantee)} for {flows.guarantee.privacy_unit}",
@@ -400,7 +402,7 @@ def page_data(
         "rows": rows,
         "columns": columns,
         "one_set": flows.cells.one_set,
-        "shown": [list(side) for side in used],
+        "shown": [shown_rows, shown_columns],
         "periods": [name_of_all if period is None else period_words(period) for period in periods],
         "cells": [[int(a[cell]), int(b[cell])] for cell in shown],
         "numbers": [
@@ -415,19 +417,30 @@ def page_data(
     }  # fmt: skip
 
 
+class _PeriodCells(NamedTuple):
+    """The numbers of the cells of a period on a page, in the order in which the page reads them."""
+
+    values: FloatVector
+    half_widths: FloatVector
+    low: FloatVector
+    high: FloatVector
+    simultaneous_low: FloatVector
+
+
 def _cells_of(
     flows: FlowTable, level: str | None, period: str | None, a: IntVector, b: IntVector
-) -> tuple[FloatVector, ...]:
-    """Return value, half width, low, high and simultaneous low of each cell (a, b) of a period."""
+) -> _PeriodCells:
+    """Return the numbers of each cell (a, b) of a period; of all periods together if it is None."""
     low, high = flows.intervals(level, period)
     values = np.clip(flows.values(level, period), low, high)
     half_widths = flows.half_widths(level, period)
     simultaneous_low, _ = flows.intervals(level, period, simultaneous=True)
-    return tuple(matrix[a, b] for matrix in (values, half_widths, low, high, simultaneous_low))
+    matrices = (values, half_widths, low, high, simultaneous_low)
+    return _PeriodCells(*(matrix[a, b] for matrix in matrices))
 
 
 def _largest_groups(
-    tables: Sequence[tuple[FloatVector, ...]],
+    values: FloatVector,
     a: IntVector,
     b: IntVector,
     rows: int,
@@ -435,7 +448,6 @@ def _largest_groups(
     one_set: bool,
 ) -> list[int]:
     """Return the indices of the cells between the groups with the largest sums, in order."""
-    values = tables[0][0]
     left = np.bincount(a, values, minlength=rows)
     right = np.bincount(b, values, minlength=columns)
     if one_set:
@@ -449,13 +461,17 @@ def _largest_groups(
     return shown
 
 
-def _surest_flows(tables: Sequence[tuple[FloatVector, ...]]) -> list[int]:
-    """Return the indices of the cells that are surely above 0 in a period, the surest of each."""
-    chosen = (
+def _surest_flows(low_of_periods: Sequence[FloatVector]) -> list[int]:
+    """Return the indices of the cells that are surely above 0 in a period, the surest of each.
+
+    Args:
+        low_of_periods: simultaneous lower bounds of the cells in each period.
+    """
+    surest = (
         np.argsort(-low, kind="stable")[: min(MOST_FLOWS, int((low > 0).sum()))].tolist()
-        for *_, low in tables
+        for low in low_of_periods
     )
-    return sorted({*chain.from_iterable(chosen)})
+    return sorted({*chain.from_iterable(surest)})
 
 
 def _rounded(value: float) -> float | None:

@@ -74,8 +74,9 @@ class EndpointTable:
         self.diagonal: BoolVector = self.codes[0] == self.codes[1]
         # An edge is counted at both of its endpoints, an arc once.
         self.weight_of_edge: float = 2.0 if cells.symmetric else 1.0
-        self.everything: FloatVector = np.full(len(self.codes[0]), self.weight_of_edge)  # of t
-        self.inside: FloatVector = self.everything * self.diagonal  # of the trace of E
+        # The forms of t and of the trace of E.
+        self.everything: FloatVector = np.full(len(self.codes[0]), self.weight_of_edge)
+        self.inside: FloatVector = self.everything * self.diagonal
 
     def leaving(self, group: int) -> FloatVector:
         """Return the form of r_a: the endpoints in a group, or with directions the arcs from it.
@@ -243,9 +244,9 @@ def _by_gradient(
     indices = noisy.map.noise_indices
     sizes = [[np.abs(form.coefficients[index]) for index in indices] for form in forms]
     spread = Spread(
-        np.array([[(size**2).sum() for size in form_sizes] for form_sizes in sizes]),
-        np.array([[size.max(initial=0.0) for size in form_sizes] for form_sizes in sizes]),
-        len(forms),
+        squares=np.array([[(size**2).sum() for size in form_sizes] for form_sizes in sizes]),
+        largest=np.array([[size.max(initial=0.0) for size in form_sizes] for form_sizes in sizes]),
+        answers=len(forms),
     )
     errors = noisy.noise.radii(spread, failure=failure * _FORMS_SHARE)  # d
     errors = errors + np.array([form.slack for form in forms])
@@ -260,6 +261,7 @@ def _by_gradient(
         rows = columns = rows + columns
     products, gradient = float(rows @ columns), endpoints.weight_of_edge * (columns[a] + rows[b])
     total, trace = forms[0].value, forms[1].value
+    # Numerator and denominator: first their gradients, then their values and their errors.
     top = endpoints.side(total * endpoints.inside + trace * endpoints.everything - gradient)
     bottom = endpoints.side(2 * total * endpoints.everything - (gradient if corrected else 0.0))
     top = replace(
@@ -299,12 +301,12 @@ def _by_shares(endpoints: EndpointTable, failure: float, *, corrected: bool) -> 
         columns = low[1 + count :], high[1 + count :]
         least = max(float(rows[0] @ columns[0]) - _OUTWARD, 0.0)
         most = min(float(rows[1] @ columns[1]) + _OUTWARD, 1.0)
-    down, up = low[0] - most, high[0] - least
+    modularity_low, modularity_high = low[0] - most, high[0] - least
     if not corrected:
-        return RatioBounds(float(down), float(up))
+        return RatioBounds(float(modularity_low), float(modularity_high))
     return RatioBounds(
-        float(down / (1 - most)) if most < 1 else -1.0,
-        float(up / (1 - least)) if least < 1 else 1.0,
+        float(modularity_low / (1 - most)) if most < 1 else -1.0,
+        float(modularity_high / (1 - least)) if least < 1 else 1.0,
     )
 
 

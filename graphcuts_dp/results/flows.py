@@ -147,7 +147,8 @@ class Flows(FlowStatistics, Displayed):
 
         Args:
             a: label of a group, or several; they may overlap with b. Every edge counts once.
-            b: likewise; in a directed graph the targets of the arcs, of two sides the right one.
+            b: label of a group, or several; in a directed graph those of the targets of the arcs,
+                of two sides those of the right one.
             level: None for the finest.
             period: label of a period of the level, or several; None for all of them together.
             confidence: of the interval, in (0, 1).
@@ -159,11 +160,12 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             QueryError: no such level, group or period, or a confidence out of range.
         """
-        a, b, period = _reusable(a), _reusable(b), None if period is None else _reusable(period)
+        a, b = _reusable(a), _reusable(b)
+        period = None if period is None else _reusable(period)
         level_index = self.cells.level_index(level)
         coefficients = self.cells.picked(level_index, a, b, period).astype(np.float64)
-        choices = self._log_choices(level_index, a, b, period) if simultaneous else None
-        query = CellSum(level_index, coefficients, union=True, log_choices=choices)
+        log_choices = self._log_choices(level_index, a, b, period) if simultaneous else None
+        query = CellSum(level_index, coefficients, union=True, log_choices=log_choices)
         return self._answer(query, confidence, simultaneous)
 
     def _log_choices(self, level_index: int, a: Picked, b: Picked, period: Picked | None) -> float:
@@ -251,13 +253,16 @@ class Flows(FlowStatistics, Displayed):
             for level_index, level_steps in measured_levels
         ]
         if self.noisy.map.margins:
-            # The margins of a finest period are next to each other, `width` of them.
-            cells_inside = self.cells.in_period(self.cells.depth - 1, code)
-            margins = self.cells.margins
-            width = margins.total // len(self.cells.lengths(self.cells.depth - 1))
-            is_inside = np.zeros(margins.total // width, dtype=np.bool_)  # of each finest period
-            is_inside[margins.leaving[cells_inside] // width] = True
-            steps.append(self.noisy.steps[-1][np.repeat(is_inside, width)])
+            # Margins are sorted by their finest period, with equally many in each.
+            finest = self.cells.depth - 1
+            margins, period_count = self.cells.margins, len(self.cells.lengths(finest))
+            margins_of_period = margins.total // period_count
+            periods_inside = (
+                margins.leaving[self.cells.in_period(finest, code)] // margins_of_period
+            )
+            is_inside = np.zeros(period_count, dtype=np.bool_)  # for each finest period
+            is_inside[periods_inside] = True
+            steps.append(self.noisy.steps[-1][np.repeat(is_inside, margins_of_period)])
         noisy = replace(self.noisy, map=replace(self.noisy.map, tree=tree), steps=tuple(steps))
         fit = self.fit_on(tree)
         deviations = tuple(math.sqrt(float(variances.mean())) for variances in fit.variances)
@@ -453,7 +458,7 @@ class Flows(FlowStatistics, Displayed):
         columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
         check_writable(path, force=force)
         note = " ".join(self.sentences(simultaneous=simultaneous))
-        data = parquet_bytes(self._labelled(columns), note=note)
+        data = parquet_bytes(self._with_marks(columns), note=note)
         with atomic_write(path, force=force) as handle:
             handle.write(data)
 
@@ -547,7 +552,7 @@ class Flows(FlowStatistics, Displayed):
             if known_locations is None
             else od_tables.location_columns(self, known_locations, level)
         )
-        columns = self._labelled(columns)
+        columns = self._with_marks(columns)
         note = " ".join(self.sentences(simultaneous=True))
         return od_tables.write_od(path, columns, located, note=note, force=force)
 
@@ -572,7 +577,7 @@ class Flows(FlowStatistics, Displayed):
         """
         return bundle.save(self.to_parts(), path, force=force, spreadsheet=spreadsheet)
 
-    def _labelled(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_marks(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of a file without a first line, with `counted` and `mark`."""
         return bundle.marked(bundle.counted(columns, self.counted_sentence), self.guarantee)
 

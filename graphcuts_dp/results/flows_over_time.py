@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 NAME = "flows over time"  # of the measurement, and of the kind of files
 _DIGITS = 10  # significant ones of the numbers in the saved table
 _RANGE = ".."
-_SHOWN = 20  # rows of the table in a notebook
-_SEVERAL_LEVELS = (
+_MOST_SHOWN = 20  # rows of the table in a notebook
+_NOTE_ON_LONGER_SPANS = (
     "Longer spans than the periods are measured, too, so that sums over many periods are sharper; "
     "--strategy independent spends all of epsilon on the periods."
 )
@@ -212,7 +212,7 @@ class FlowsOverTime(Displayed):
 
         Args:
             a: label of a group, or several; they may overlap with b. Every row counts once.
-            b: likewise; of directed rows their targets.
+            b: label of a group, or several; of directed rows those of their targets.
             periods: see `window`; None for the running total, all periods so far.
             level: of the groups; None for the finest.
             confidence: of the interval, in (0, 1).
@@ -266,14 +266,14 @@ class FlowsOverTime(Displayed):
     @property
     def windows(self) -> dict[str, Window]:
         """Return the windows of the table by name: each period, each year, all periods so far."""
-        names = {Window(index, index + 1): label for index, label in enumerate(self.periods)}
+        name_of = {Window(index, index + 1): label for index, label in enumerate(self.periods)}
         # A window that is already named, such as a year with one period, keeps its name.
         for year in dict.fromkeys(around(label)[0] for label in self.periods):
             window = self.window(year)
-            names.setdefault(window, self._name(window, year))
+            name_of.setdefault(window, self._name(window, year))
         everything = self.window()
-        names.setdefault(everything, self._name(everything, ""))
-        return {name: window for window, name in names.items()}
+        name_of.setdefault(everything, self._name(everything, ""))
+        return {name: window for window, name in name_of.items()}
 
     def _name(self, window: Window, year: str) -> str:
         """Return the name of a window: a year, or a range if not all of the year is published.
@@ -310,21 +310,22 @@ class FlowsOverTime(Displayed):
                 raise QueryError("a table has at least one window: name it, or take all by None")
             windows = {name: self.window(name) for name in names}
         unit, (row_labels, column_labels) = self.noisy.unit, self.labels(None)
-        a, b = self.cells.cells(self.cells.depth - 1)
+        row_codes, column_codes = self.cells.cells(self.cells.depth - 1)
+        size = len(row_codes)
         estimates, deviations, radii = [], [], []
         for window in windows.values():
             estimates.append(self.estimator.estimates(self._numbers, *window))
-            deviations.append(np.full(len(a), self.estimator.deviation(*window)))
+            deviations.append(np.full(size, self.estimator.deviation(*window)))
             radius = self.estimator.radius(*window, 1, failure=1 - confidence)
             radii.append(radius + self.estimator.slack(self._numbers, *window))
         values, widths = np.concatenate(estimates) * unit, np.concatenate(radii) * unit
         return {
-            "periods": np.repeat(np.array(list(windows), dtype=object), len(a)),
+            "periods": np.repeat(np.array(list(windows), dtype=object), size),
             "from": np.array(
-                [row_labels[code] for code in a.tolist()] * len(windows), dtype=object
+                [row_labels[code] for code in row_codes.tolist()] * len(windows), dtype=object
             ),
             "to": np.array(
-                [column_labels[code] for code in b.tolist()] * len(windows), dtype=object
+                [column_labels[code] for code in column_codes.tolist()] * len(windows), dtype=object
             ),
             "estimate": values,
             "deviation": np.concatenate(deviations) * unit,
@@ -467,13 +468,13 @@ class FlowsOverTime(Displayed):
                 ("total so far", self.total()),
             ),
             columns=list(table),
-            rows=[[table[name][row] for name in table] for row in order[:_SHOWN]],
+            rows=[[table[name][row] for name in table] for row in order[:_MOST_SHOWN]],
             size=len(order),
             warning=joined(self.guarantee.warning, self.noise_verdict),
             notes=(
                 f"Largest cells of {self.periods[-1]}.",
                 *self.sentences(),
-                *((_SEVERAL_LEVELS,) if len(self.guarantee.spent) > 1 else ()),
+                *((_NOTE_ON_LONGER_SPANS,) if len(self.guarantee.spent) > 1 else ()),
             ),
         )
 

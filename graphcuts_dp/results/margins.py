@@ -77,11 +77,12 @@ def _sides(flows: "Flows", level_index: int) -> Iterator[tuple[Label, Label, Boo
 
     "*" stands for all groups.
     """
-    a, b = flows.cells.cells(level_index)
+    row_codes, column_codes = flows.cells.cells(level_index)
     left, right = flows.labels(flows.cells.levels[level_index - 1])
     for code, label in enumerate(left):
-        yield label, ALL, (a == code) | (flows.cells.symmetric & (b == code))
+        is_touched = flows.cells.symmetric & (column_codes == code)
+        yield label, ALL, (row_codes == code) | is_touched
     if flows.cells.symmetric:
         return
     for code, label in enumerate(right):
-        yield ALL, label, b == code
+        yield ALL, label, column_codes == code

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+_SMALLEST_FLOAT = 5e-324  # the least float above 0
 _LARGEST_FLOAT = 1e300  # so that sums of a few numbers are finite
 _MOST_DIGITS = 1000  # of whole numbers of any size, such as numerator and denominator of a fraction
 # A fraction as text. Without exponents, a short text cannot name a number that fills the memory.
@@ -65,7 +66,7 @@ RealOrInfinite = Annotated[float, Range(-_LARGEST_FLOAT, _LARGEST_FLOAT, infinit
 AtLeast0 = Annotated[float, Range(0, _LARGEST_FLOAT)]
 AtLeast0OrInfinite = Annotated[float, Range(0, _LARGEST_FLOAT, infinite=True)]
 Above0 = Annotated[float, Range(0, _LARGEST_FLOAT, open=True)]
-Above0OrInfinite = Annotated[float, Range(5e-324, _LARGEST_FLOAT, infinite=True)]
+Above0OrInfinite = Annotated[float, Range(_SMALLEST_FLOAT, _LARGEST_FLOAT, infinite=True)]
 Probability = Annotated[float, Range(0, 1)]
 Confidence = Annotated[float, Range(0, 1, open=True)]
 Index = Annotated[int, Range(0, 2**31 - 1)]
@@ -82,7 +83,7 @@ Label = int | str
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class GuaranteeFields:
     """Fields that `PrivacyGuarantee.from_dict` reads; it checks the budget plan itself."""
 
     epsilon: AtLeast0
@@ -99,14 +100,14 @@ class Guarantee:
 class Receipt:
     """Fields of all receipts."""
 
-    guarantee: Guarantee
+    guarantee: GuaranteeFields
     versions: dict[str, str]
     # See `Provenance.from_dict`; absent in 0.1.
     provenance: dict[str, Label | dict[str, str]] | None = None
 
 
 @dataclass(frozen=True)
-class StoredGraph:
+class GraphFields:
     """Fields of the synthetic graph at the path of a result."""
 
     weighted: bool
@@ -124,14 +125,14 @@ class LevelFields:
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeFields:
     """Fields of nested groups, or of nested periods; see `GroupTree`."""
 
     levels: list[LevelFields]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
+class CountsFields:
     """Fields of measured counts; see `CountMeasurement`."""
 
     unit: Above0
@@ -143,14 +144,14 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class WeightClasses(Counts):
+class WeightClassesFields(CountsFields):
     """Fields of measured numbers of pairs in classes of weight; see `Classes`."""
 
     step: Above0
 
 
 @dataclass(frozen=True)
-class NonlinearFields(Counts):
+class NonlinearFields(CountsFields):
     """Fields of measured counts that are no sums of weights."""
 
     counted: str
@@ -158,12 +159,12 @@ class NonlinearFields(Counts):
 
 
 @dataclass(frozen=True)
-class CellsFields(Counts):
+class CellsFields(CountsFields):
     """Fields of measured sums between groups; see `CellSums`."""
 
-    rows: Tree
-    columns: Tree | None
-    periods: Tree | None
+    rows: TreeFields
+    columns: TreeFields | None
+    periods: TreeFields | None
     measured_levels: list[Index]
     max_weight: Above0 | None
     weighted: bool
@@ -177,11 +178,11 @@ class CellsFields(Counts):
 
 
 @dataclass(frozen=True)
-class OverTimeFields(Counts):
+class OverTimeFields(CountsFields):
     """Fields of numbers published over time; see `SumsOverTime`."""
 
-    rows: Tree
-    columns: Tree | None
+    rows: TreeFields
+    columns: TreeFields | None
     directed: bool
     loops: bool
     strategy: str
@@ -201,7 +202,7 @@ class EntriesFields:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptEdgesFields:
     """Fields of kept edges; see `KeptEdges`."""
 
     threshold: Positive
@@ -239,7 +240,7 @@ class FitFields:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class CertificateFields:
     """Fields of the certificate of a release; see `CutNormCertificate`."""
 
     of: str
@@ -270,7 +271,7 @@ class RandomHalvesFields:
 
 
 @dataclass(frozen=True)
-class SquaredDistanceFields(Counts):
+class SquaredDistanceFields(CountsFields):
     """Fields of the measured squared distance of a fit; see `SquaredDistance`."""
 
     fit_digest: Annotated[str, Pattern(_SHA256, "a SHA-256 in hexadecimal")]
@@ -286,8 +287,8 @@ class ReleaseReceipt(Receipt):
     measurements: dict[str, Any]
     model: SparseModelFields | None
     fit: FitFields | None
-    certificate: Certificate | None
-    graph: StoredGraph | None
+    certificate: CertificateFields | None
+    graph: GraphFields | None
     random_halves: RandomHalvesFields | None = None  # absent before 0.2
 
 
@@ -330,7 +331,7 @@ class FlowsOverTimeReceipt(Receipt):
 
 
 @dataclass(frozen=True)
-class PartitionOptions:
+class PartitionOptionsFields:
     """Fields of the options of a partition; see `Partitioning`."""
 
     parts: Index | None
@@ -347,7 +348,7 @@ class PartitionFields:
     names: list[Label]
     shortfall: RealOrInfinite
     confidence: Confidence
-    options: PartitionOptions | None
+    options: PartitionOptionsFields | None
     value: Real | None
     interval: tuple[RealOrInfinite, RealOrInfinite] | None
     optimum: tuple[RealOrInfinite, RealOrInfinite] | None
@@ -369,8 +370,8 @@ class PartitionReceipt(Receipt):
 
 
 @dataclass(frozen=True)
-class IterativeSettings:
-    """Fields of the settings of an iterative release."""
+class IterativeSettingsFields:
+    """Fields of the settings of an iterative release; of `rounds` at most, `used` were needed."""
 
     construction: str
     distinguisher: str
@@ -382,7 +383,7 @@ class IterativeSettings:
 
 
 @dataclass(frozen=True)
-class IterativeAccuracy:
+class IterativeAccuracyFields:
     """Fields of the accuracy of an iterative release."""
 
     error: AtLeast0OrInfinite | None
@@ -393,7 +394,7 @@ class IterativeAccuracy:
 
 
 @dataclass(frozen=True)
-class StoredGrid:
+class GridFields:
     """Fields of the grid in which cuts were counted."""
 
     unit: Above0
@@ -403,7 +404,7 @@ class StoredGrid:
 
 
 @dataclass(frozen=True)
-class NetLaw:
+class NetLawFields:
     """Fields of the law of the error of a member of a net."""
 
     members: AnyPositive
@@ -419,11 +420,11 @@ class NoiseLawFields:
 
     weight: Positive
     rate: FractionText
-    grid: StoredGrid
+    grid: GridFields
 
 
 @dataclass(frozen=True)
-class StoredList:
+class ListFields:
     """Fields of the list of queries of an iterative release."""
 
     kind: Literal["cuts", "questions", "digests"] | None
@@ -434,21 +435,21 @@ class StoredList:
 class AnswersReceipt(Receipt):
     """Fields of the receipt of an iterative release without a graph."""
 
-    settings: IterativeSettings
-    accuracy: IterativeAccuracy
+    settings: IterativeSettingsFields
+    accuracy: IterativeAccuracyFields
     cap: Above0OrInfinite
-    law: NetLaw | NoiseLawFields | None
+    law: NetLawFields | NoiseLawFields | None
     vertices: list[Vertices | list[Label]]
     bipartite: bool
     directed: bool
-    list: StoredList
+    list: ListFields
 
 
 @dataclass(frozen=True)
 class IterativeReceipt(AnswersReceipt):
     """Fields of the receipt of an iterative release with a graph."""
 
-    graph: StoredGraph
+    graph: GraphFields
 
 
 def _short(number: float) -> str:

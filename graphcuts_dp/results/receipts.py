@@ -22,21 +22,22 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.results.receipt_fields import (
     AnswersReceipt,
     CellsFields,
-    Certificate,
-    Counts,
+    CertificateFields,
+    CountsFields,
     EntriesFields,
     FitFields,
     FlowsOverTimeReceipt,
     FlowsReceipt,
-    IterativeAccuracy,
+    GridFields,
+    IterativeAccuracyFields,
     IterativeReceipt,
-    IterativeSettings,
-    Kept,
-    NetLaw,
+    IterativeSettingsFields,
+    KeptEdgesFields,
+    NetLawFields,
     NonlinearFields,
     OverTimeFields,
     PartitionFields,
-    PartitionOptions,
+    PartitionOptionsFields,
     PartitionReceipt,
     Pattern,
     RandomHalvesFields,
@@ -44,14 +45,13 @@ from graphcuts_dp.results.receipt_fields import (
     Receipt,
     ReleaseReceipt,
     SquaredDistanceFields,
-    StoredGrid,
-    WeightClasses,
+    WeightClassesFields,
 )
 
 _LONGEST_TEXT = 1_000_000  # characters
 _MOST_QUOTED = 60  # characters of a name of a field, in messages
 Model = TypeVar("Model")
-_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 # By the kind of a result, as `bundle.KINDS` has them.
 RECEIPTS: Mapping[str, type[Receipt]] = {
     "release": ReleaseReceipt,
@@ -62,26 +62,26 @@ RECEIPTS: Mapping[str, type[Receipt]] = {
     "partition": PartitionReceipt,
     "distances": Receipt,
 }
-# Models of measured counts, by the kind of their map; `Counts` of others.
-_COUNTS: Mapping[str, type[Counts]] = {
-    "weight classes": WeightClasses,
+# Models of measured counts, by the kind of their map; `CountsFields` of others.
+_COUNTS: Mapping[str, type[CountsFields]] = {
+    "weight classes": WeightClassesFields,
     "nonlinear counts": NonlinearFields,
     "cell sums": CellsFields,
     "sums over time": OverTimeFields,
     SquaredDistance.kind: SquaredDistanceFields,
 }
-# Models of objects that may have no other fields, since all fields are passed to a class.
+# Models of objects without further fields: readers pass all fields of these to a class.
 _CLOSED = frozenset(
     {
-        Certificate,
+        CertificateFields,
         FitFields,
-        IterativeAccuracy,
-        IterativeSettings,
-        NetLaw,
+        IterativeAccuracyFields,
+        IterativeSettingsFields,
+        NetLawFields,
         PartitionFields,
-        PartitionOptions,
+        PartitionOptionsFields,
         RandomHalvesFields,
-        StoredGrid,
+        GridFields,
     }
 )
 
@@ -134,7 +134,7 @@ def _checked(hint: Any, value: Any, where: str) -> Any:
     if origin is Annotated:
         kind, rule = arguments
         return _checked_number_or_text(kind, rule, value, where)
-    if hint in _NAMES:
+    if hint in _TYPE_NAMES:
         return _checked_plain(hint, value, where)
     if hint is Any:
         return value
@@ -173,15 +173,15 @@ def _checked_number_or_text(hint: type, rule: Range | Pattern, value: Any, where
         if not rule.expression.fullmatch(value):
             raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {rule.name}")
     elif not rule.holds(value):
-        raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {_NAMES[hint]} {rule}")
+        raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {_TYPE_NAMES[hint]} {rule}")
     return value
 
 
 def _checked_plain(hint: type, value: Any, where: str) -> Any:
     """Return a truth value, a number or a text, checked; see `_checked`."""
-    kinds = (int, float) if hint is float else (hint,)
-    if type(value) not in kinds:
-        raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {_NAMES[hint]}")
+    types = (int, float) if hint is float else (hint,)
+    if type(value) not in types:
+        raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {_TYPE_NAMES[hint]}")
     if hint is str and not _is_writable(value):
         raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} is too long, or no text of Unicode")
     return value
@@ -211,19 +211,19 @@ def _checked_object(model: type[Model], value: Any, where: str) -> Model:
     """Return an object of a class of `receipt_fields`, checked; see `_checked`."""
     if not isinstance(value, dict):
         raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be an object")
-    checked: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     hints = _hints(cast(Any, model))
     prefix = f"{where}." if where else ""
     for field in fields(model):  # type: ignore[arg-type]
         if field.name in value:
-            checked[field.name] = _checked(
+            values[field.name] = _checked(
                 hints[field.name], value[field.name], f"{prefix}{field.name}"
             )
         elif field.default is MISSING:
             raise _WrongFieldError(f"{prefix:.{_MOST_QUOTED}}{field.name} is missing")
-    if model in _CLOSED and len(checked) < len(value):
+    if model in _CLOSED and len(values) < len(value):
         raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} has fields that are unknown")
-    return model(**checked)
+    return model(**values)
 
 
 @cache
@@ -236,13 +236,13 @@ def _checked_union(hints: tuple[Any, ...], value: Any, where: str) -> Any:
     """Return a value of one of several types, checked; errors are those of the last type."""
     if value is None and type(None) in hints:
         return None
-    kinds = [hint for hint in hints if hint is not type(None)]
-    for hint in kinds[:-1]:
+    value_hints = [hint for hint in hints if hint is not type(None)]
+    for hint in value_hints[:-1]:
         try:
             return _checked(hint, value, where)
         except _WrongFieldError:
             continue
-    return _checked(kinds[-1], value, where)
+    return _checked(value_hints[-1], value, where)
 
 
 def measurement_model(name: str, stored: Mapping[str, Any]) -> type[Any]:
@@ -258,5 +258,5 @@ def measurement_model(name: str, stored: Mapping[str, Any]) -> type[Any]:
     if name == NoisyMatrix.name:
         return EntriesFields
     if name == KeptEdges.name:
-        return Kept
-    return _COUNTS.get(map_kind(name, stored), Counts)
+        return KeptEdgesFields
+    return _COUNTS.get(map_kind(name, stored), CountsFields)

@@ -105,6 +105,7 @@ class Release(Displayed):
     fit: FitSummary | None = None
     certificate: CutNormCertificate | None = None
     _graph: AnyGraph | None = None
+    # The weights of the fit of all pairs: of graphs without weights in units of 10^-4, as uint16.
     _weights: npt.NDArray[np.uint16 | np.float64] | None = None
     _model: SparseModel | None = None
 
@@ -268,7 +269,8 @@ class Release(Displayed):
             QueryError: confidence out of range.
         """
         check_confidence(confidence)
-        graph, failure, certified = self.graph, 1 - confidence, math.inf
+        graph, failure = self.graph, 1 - confidence
+        certified = math.inf
         if self.certificate is not None:
             certified = noise_cut_bound(
                 self.noisy.distribution,
@@ -369,7 +371,7 @@ class Release(Displayed):
                 `CutQuery` or a `RankOneQuery`; in a release with groups also names such as
                 "@Sales", see `GroupNames`. Labels of a bipartite release may be of both sides, see
                 `MixedCut`.
-            T: likewise; None for all vertices outside S (with two sides, all right ones).
+            T: vertices as for S; None for all vertices outside S (with two sides, all right ones).
             confidence: of the interval, in (0, 1).
             simultaneous: whether the interval holds for all cuts at once, and for all rank-one
                 queries. Choose it when the query was picked after looking at this release.
@@ -384,8 +386,8 @@ class Release(Displayed):
         if is_query(S):
             query = whole_query(S, T)
         else:
-            cut = CutQuery if self.groups is None else self.groups.query
-            query = cut(cast(Subset, S), T)
+            make_query = CutQuery if self.groups is None else self.groups.query
+            query = make_query(cast(Subset, S), T)
         return self.answer_all(
             [query], confidence=confidence, simultaneous=simultaneous, estimate=estimate
         )[0]
@@ -499,7 +501,7 @@ class Release(Displayed):
         x_label = "query number"
         if queries is None:
             side = sets_in(self.space)[0]
-            step = -(-len(side) // _MOST_DRAWN)
+            step = math.ceil(len(side) / _MOST_DRAWN)
             labels = side.labels[::step]
             names = [str(label) for label in labels]
             cuts = [CutQuery([label]) for label in labels]

@@ -56,7 +56,7 @@ def release_fields(release: "Release") -> tuple[dict[str, Any], _Arrays]:
     halves = release.random_halves()
     noisy = release.measurements.matrix
     space_description = space_fields(release.space)
-    described, arrays = _described(release.measurements, release.space)
+    measurement_fields, arrays = _fields_and_arrays(release.measurements, release.space)
     if release._weights is not None:  # of an undirected graph the upper half is enough
         symmetric = Layout.of(release.space).symmetric
         arrays["weights"] = np.triu(release._weights) if symmetric else release._weights
@@ -66,7 +66,7 @@ def release_fields(release: "Release") -> tuple[dict[str, Any], _Arrays]:
         "shape": list(release.shape),
         "bipartite": space_description["bipartite"],
         "directed": space_description["directed"],
-        "measurements": described,
+        "measurements": measurement_fields,
         "model": None
         if model is None
         else {"max_weight": model.max_weight, "whole": model.integral},
@@ -82,17 +82,17 @@ def release_fields(release: "Release") -> tuple[dict[str, Any], _Arrays]:
     return fields, arrays
 
 
-def _described(measurements: Measurements, space: Space) -> tuple[dict[str, Any], _Arrays]:
+def _fields_and_arrays(measurements: Measurements, space: Space) -> tuple[dict[str, Any], _Arrays]:
     """Return fields of measurements by name, and their arrays with the vertices among them."""
-    described: dict[str, Any] = {}
-    about = json.dumps(space_fields(space)).encode()
-    arrays: _Arrays = {"about": np.frombuffer(about, dtype=np.uint8)}
+    measurement_fields: dict[str, Any] = {}
+    vertices = json.dumps(space_fields(space)).encode()
+    arrays: _Arrays = {"about": np.frombuffer(vertices, dtype=np.uint8)}
     for measurement in measurements.values:
-        described[measurement.name], arrays_of_measurement = measurement.parts()
+        measurement_fields[measurement.name], arrays_of_measurement = measurement.parts()
         arrays |= {
             f"{measurement.name}/{name}": array for name, array in arrays_of_measurement.items()
         }
-    return described, arrays
+    return measurement_fields, arrays
 
 
 def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def measurement_parts(measurements: Measurements, space: Space) -> ResultParts:
         measurements: of the release.
         space: the public vertex set, or both.
     """
-    described, arrays = _described(measurements, space)
+    measurement_fields, arrays = _fields_and_arrays(measurements, space)
     return ResultParts(
         kind=KIND,
         guarantee=measurements.guarantee,
-        fields={"measurements": described},
+        fields={"measurements": measurement_fields},
         arrays=arrays,
     )
 
@@ -127,11 +127,11 @@ def later_measurement_parts(measurements: Measurements) -> ResultParts:
         measurements: of the release; the last one is that after the fit.
     """
     last = measurements.values[-1]
-    described, arrays = last.parts()
+    measurement_fields, arrays = last.parts()
     return ResultParts(
         kind=KIND,
         guarantee=measurements.guarantee,
-        fields={"measurements": {last.name: described}},
+        fields={"measurements": {last.name: measurement_fields}},
         arrays={f"{last.name}/{name}": array for name, array in arrays.items()},
     )
 
@@ -146,10 +146,10 @@ def with_later_measurement(release: "Release", saved: SavedParts) -> "Release":
     Raises:
         GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts are others.
     """
-    arrays, described = saved.arrays(), saved.fields["measurements"]
+    arrays, measurement_fields = saved.arrays(), saved.fields["measurements"]
     later = [
         read_measurement(name, stored, _arrays_of(arrays, name), release.space)
-        for name, stored in described.items()
+        for name, stored in measurement_fields.items()
     ]
     values = [*release.measurements.values, *later]
     return replace(
@@ -175,8 +175,11 @@ def _checked_measurements(
     """
     names = [value.name for value in values]
     plan = guarantee.budget_plan
-    planned = names[-1:] if plan is None or plan.ran is None else list(plan.names.values())
-    if planned != names:
+    if plan is None or plan.ran is None:  # then there is one measurement, of which no plan says
+        is_planned = len(names) <= 1
+    else:
+        is_planned = names == list(plan.names.values())
+    if not is_planned:
         raise ValueError("the guarantee is for other measurements")
     measurements = Measurements(tuple(values), guarantee)
     groups = measurements.find(CellSums)
@@ -238,8 +241,10 @@ def read_release(saved: SavedParts) -> dict[str, Any]:
             max_weight=None if largest is None else float(largest),
             integral=bool(model_fields["whole"]),
         )
-    if (measurements.matrix if model is None else degrees) is None:
-        raise ValueError("without entries, or degrees and a model")
+    if measurements.matrix is None and model is None:
+        raise ValueError("a release without entries has a model")
+    if model is not None and degrees is None:
+        raise ValueError("a model goes with degrees")
     fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
     weights = arrays.get("weights")
     if weights is not None:
@@ -284,8 +289,8 @@ def _belong_together(
 ) -> bool:
     """Return whether a release may have these weights of a fit together with this graph.
 
-    Graphs without weights were rounded from units of decimals, some graphs with weights from
-    floats. The graph of a sparse release was drawn from its model.
+    Graphs without weights were rounded from weights in decimal units, which are integers, and some
+    graphs with weights from floats. The graph of a sparse release was drawn from its model.
     """
     if graph is None or is_sparse:
         return weights is None
