@@ -14,7 +14,7 @@ from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, Method, cut_norm
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.evaluation.comparison import compare as compare_graphs
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
-from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, KeptTable
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, PropertyTable
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.options import input_option, option, output_option
 from graphcuts_dp.plotting.style import write_figure
@@ -218,4 +218,4 @@ def _error_report(table: CutErrorTable, plot: str | None, *, force: bool) -> Rep
     if plot is not None:  # before the table, after which a pipe may be closed
         write_figure(table.plot(), plot, force=force)
         say(f"figure: {plot} ({NOT_PRIVATE})")
-    return Report(table.to_dict(), [table, KeptTable(table.estimates, table.properties)])
+    return Report(table.to_dict(), [table, PropertyTable(table.estimates, table.properties)])

@@ -23,7 +23,7 @@ import scipy
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 
 T = TypeVar("T")
-# From data, the number of the first run and the number of runs: one row of numbers for each run.
+# Maps (data, number of the first run, number of runs) to a matrix with one row for each run.
 Draw = Callable[[Any, int, int], FloatMatrix]
 
 ALPHA = 1e-6  # default probability of a bound that is too large
@@ -70,8 +70,8 @@ class Claim:
         gap = np.sqrt(-np.log(np.clip(q, _TINY, 1))) - np.sqrt(-np.log(np.clip(p, _TINY, 1)))
         return np.where(p > q, gap**2, -(gap**2))
 
-    def visible(self, runs: int, *, alpha: float = ALPHA) -> float:
-        """Return about the bound that so many runs give for a mechanism exactly at the claim.
+    def expected_bound(self, runs: int, *, alpha: float = ALPHA) -> float:
+        """Return about the bound that an audit gives for a mechanism whose loss is the claim.
 
         For epsilon the mechanism is randomised response of one bit, with an output of probability
         delta that reveals it; for rho the Gaussian mechanism, at its most informative threshold.
@@ -147,10 +147,10 @@ def audit(
     """
     claim = claim or Claim(1.0)
     half = runs // 2
-    draw = one_by_one(mechanism)
+    draw = draw_of_runs(mechanism)
     samples = [draw(data, 0, runs) for data in (first, second)]
     event = _best_event((samples[0][:half], samples[1][:half]), runs - half, claim, alpha)
-    return _tested(event, (samples[0][half:], samples[1][half:]), claim, alpha)
+    return _bound_of_event(event, (samples[0][half:], samples[1][half:]), claim, alpha)
 
 
 def audit_worst(
@@ -180,7 +180,7 @@ def audit_worst(
     worst = max(range(len(pairs)), key=lambda index: candidates[index].score)
     pair = pairs[worst]
     outputs = draw(pair.first, training, runs), draw(pair.second, training, runs)
-    return replace(_tested(candidates[worst], outputs, claim, alpha), pair=pair.name)
+    return replace(_bound_of_event(candidates[worst], outputs, claim, alpha), pair=pair.name)
 
 
 def clopper_pearson(
@@ -202,8 +202,8 @@ def clopper_pearson(
     return np.where(k == 0, 0.0, low), np.where(k == trials, 1.0, high)
 
 
-def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
-    """Return a function that runs a mechanism which returns one vector at a time."""
+def draw_of_runs(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
+    """Return the `Draw` of a mechanism that returns the vector of one run at a time."""
 
     def draw(data: Any, start: int, count: int) -> FloatMatrix:
         return np.array([mechanism(data, start + run) for run in range(count)], dtype=float)
@@ -272,7 +272,7 @@ def _best_event(
     )
 
 
-def _tested(
+def _bound_of_event(
     event: _Event, outputs: tuple[FloatMatrix, FloatMatrix], claim: Claim, alpha: float
 ) -> AuditResult:
     """Return the bound that an event gives by fresh outputs on both neighbours."""

@@ -19,17 +19,17 @@ from graphcuts_dp.evaluation.comparison_tables import (
     ComparisonRow,
     GraphComparison,
 )
-from graphcuts_dp.evaluation.degree_baseline import drawn_by_degrees, expected_by_degrees
+from graphcuts_dp.evaluation.degree_baseline import draw_by_degrees, expected_by_degrees
 from graphcuts_dp.evaluation.graph_statistics import (
     StatisticValue,
     assortativity,
     bipartite_clustering,
     clustering,
-    largest_gap,
+    earth_movers_distance,
+    kolmogorov_smirnov,
     leading_values,
     path_lengths,
     reciprocity,
-    transport,
 )
 from graphcuts_dp.evaluation.modularity import block_sums, communities_of, modularity
 from graphcuts_dp.evaluation.worst_cut import worst_cut
@@ -122,10 +122,10 @@ def compare(
     if number is None:
         raise ParameterError("seed must be given: it makes the comparison repeatable")
     truth = _graph_of(real, None)
-    named = _named(synthetic, truth)
+    graphs_by_name = _graphs_by_name(synthetic, truth)
     report = progress_function(progress)
-    views = {name: _View(_in_order_of(truth, graph)) for name, graph in named.items()}
-    views[CHUNG_LU] = _View(drawn_by_degrees(truth, seed=number))
+    views = {name: _View(_in_order_of(truth, graph)) for name, graph in graphs_by_name.items()}
+    views[CHUNG_LU] = _View(draw_by_degrees(truth, seed=number))
     views[EMPTY] = _View(_empty_graph(truth))
     return _Comparison(_View(truth), views, number, report).table()
 
@@ -148,7 +148,7 @@ def _graph_of(source: Any, like: AnyGraph | None) -> AnyGraph:
     return type(like).of(source, vertices=like.vertices)
 
 
-def _named(synthetic: Any, truth: AnyGraph) -> dict[str, AnyGraph]:
+def _graphs_by_name(synthetic: Any, truth: AnyGraph) -> dict[str, AnyGraph]:
     """Return the synthetic graphs by name.
 
     Raises:
@@ -361,14 +361,14 @@ class _Comparison:
             difference = self._difference(name, view)
             lower, upper = worst_cut(difference, tolerance=_TOLERANCE, time_limit=_SECONDS)
             changed = np.abs(block_sums(difference, *parts))
-            measured = {
+            errors_by_statistic = {
                 "worst cut, at least": lower,
                 "worst cut, at most": upper,
                 "random halves": float(np.abs(_cut_values(difference, S, T)).mean()),
                 "inside communities": float(changed[inside].mean()) / twice,
                 "between communities": float(changed[between].mean()) if between.any() else 0.0,
             }
-            for statistic, error in measured.items():
+            for statistic, error in errors_by_statistic.items():
                 unit = units[statistic]
                 errors[statistic].append(error / unit if unit > 0 else None)
         for statistic, values in errors.items():
@@ -406,9 +406,9 @@ class _Comparison:
             self._value("degrees", f"largest {name}", _largest_degree(side))
             other_degrees = [view.degrees[side] for view in self.views.values()]
             mean = float(true_degrees.mean())
-            gaps = [largest_gap(true_degrees, degrees) for degrees in other_degrees]
+            gaps = [kolmogorov_smirnov(true_degrees, degrees) for degrees in other_degrees]
             self._error("degrees", f"{name}: Kolmogorov-Smirnov", gaps)
-            distances = [transport(true_degrees, degrees) for degrees in other_degrees]
+            distances = [earth_movers_distance(true_degrees, degrees) for degrees in other_degrees]
             self._error("degrees", f"{name}: earth mover's", _shares(distances, mean), mean)
             vertex_errors: list[float | None] = [
                 float(np.abs(true_degrees - degrees).mean()) for degrees in other_degrees
@@ -423,9 +423,9 @@ class _Comparison:
         other_weights = [view.graph.weights for view in self.views.values()]
         mean = float(true_weights.mean()) if len(true_weights) else 0.0
         self._value("weights", "mean weight", lambda view: _mean(view.graph.weights))
-        gaps = [largest_gap(true_weights, weights) for weights in other_weights]
+        gaps = [kolmogorov_smirnov(true_weights, weights) for weights in other_weights]
         self._error("weights", "weights: Kolmogorov-Smirnov", gaps)
-        distances = [transport(true_weights, weights) for weights in other_weights]
+        distances = [earth_movers_distance(true_weights, weights) for weights in other_weights]
         self._error("weights", "weights: earth mover's", _shares(distances, mean), mean)
 
     def _clustering(self) -> None:

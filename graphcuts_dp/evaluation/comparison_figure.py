@@ -16,8 +16,8 @@ from graphcuts_dp.evaluation.comparison_tables import (
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.plotting.style import COLOURS, COLUMN, house_style, plain_text
 
-_ROW = 0.17  # height of a row of the lower panel, in inches
-_DEGREES = 1.9  # height of the upper panel, in inches
+_HEIGHT_OF_ROW = 0.17  # of the lower panel, in inches
+_HEIGHT_OF_DEGREES = 1.9  # of the upper panel, in inches
 _MARKERS = ("o", "D", "s", "^")  # of synthetic graphs; if there are more, all have the first one
 _MARKERS_OF_BASELINES = {CHUNG_LU: "x", EMPTY: "|"}
 _LEAST_ERROR = 1e-3  # smaller ones are drawn there
@@ -36,8 +36,8 @@ def comparison_figure(comparison: GraphComparison) -> Figure:
     """
     rows = [row for row in comparison.rows if any(error is not None for error in row.errors)]
     with house_style():
-        figure = Figure(figsize=(COLUMN, _DEGREES + 0.9 + _ROW * len(rows)))
-        ratios = (_DEGREES, 0.5 + _ROW * len(rows))
+        figure = Figure(figsize=(COLUMN, _HEIGHT_OF_DEGREES + 0.9 + _HEIGHT_OF_ROW * len(rows)))
+        ratios = (_HEIGHT_OF_DEGREES, 0.5 + _HEIGHT_OF_ROW * len(rows))
         degrees, errors = figure.subplots(2, 1, height_ratios=ratios)
         _draw_degrees(degrees, comparison)
         _draw_errors(errors, comparison, rows)
@@ -50,14 +50,14 @@ def comparison_figure(comparison: GraphComparison) -> Figure:
     return figure
 
 
-class _Look(NamedTuple):
-    """The layout of a graph in a picture.
+class _Style(NamedTuple):
+    """The style of a graph in a picture.
 
     Attributes:
         marker: of its errors.
         line: of its degrees.
         colour: of both.
-        label: in the legend; one that begins with "_" stands in none.
+        label: in the legend; matplotlib leaves out labels that begin with "_".
     """
 
     marker: str
@@ -66,29 +66,29 @@ class _Look(NamedTuple):
     label: str
 
 
-def _looks(comparison: GraphComparison) -> list[_Look]:
-    """Return the layout of each graph; many synthetic graphs have the same one."""
+def _styles(comparison: GraphComparison) -> list[_Style]:
+    """Return the style of each graph; if there are many synthetic graphs, they share one."""
     count = len(comparison.synthetic)
-    looks = []
+    styles = []
     for index, name in enumerate(comparison.graphs):
         if name in _MARKERS_OF_BASELINES:
             grey = COLOURS["true degrees alone"]
-            looks.append(_Look(_MARKERS_OF_BASELINES[name], "--", grey, name))
+            styles.append(_Style(_MARKERS_OF_BASELINES[name], "--", grey, name))
         elif count > len(_MARKERS):
             label = f"{count} synthetic" if index == 0 else "_"
-            looks.append(_Look(_MARKERS[0], "-", COLOURS["synthetic"], label))
+            styles.append(_Style(_MARKERS[0], "-", COLOURS["synthetic"], label))
         else:
-            looks.append(_Look(_MARKERS[index], "-", COLOURS["synthetic"], plain_text(name)))
-    return looks
+            styles.append(_Style(_MARKERS[index], "-", COLOURS["synthetic"], plain_text(name)))
+    return styles
 
 
 def _draw_degrees(axes: Axes, comparison: GraphComparison) -> None:
     """Draw how many vertices have at least so many edges."""
     real, *synthetic_degrees = comparison.degrees
-    axes.plot(*_at_least(real), color=COLOURS["truth"], linewidth=1.4, zorder=3)
-    for look, degrees in zip(_looks(comparison), synthetic_degrees, strict=True):
-        values, shares = _at_least(degrees)
-        axes.plot(values, shares, look.line, color=look.colour, linewidth=0.9)
+    axes.plot(*_degree_shares(real), color=COLOURS["truth"], linewidth=1.4, zorder=3)
+    for style, degrees in zip(_styles(comparison), synthetic_degrees, strict=True):
+        values, shares = _degree_shares(degrees)
+        axes.plot(values, shares, style.line, color=style.colour, linewidth=0.9)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("degree", fontsize=8)
@@ -96,7 +96,7 @@ def _draw_degrees(axes: Axes, comparison: GraphComparison) -> None:
     axes.tick_params(labelsize=7)
 
 
-def _at_least(degrees: FloatVector) -> tuple[FloatVector, FloatVector]:
+def _degree_shares(degrees: FloatVector) -> tuple[FloatVector, FloatVector]:
     """Return the degrees above 0, and which share of the vertices has at least each of them."""
     values, counts = np.unique(degrees, return_counts=True)
     shares = np.cumsum(counts[::-1])[::-1] / max(len(degrees), 1)
@@ -106,16 +106,16 @@ def _at_least(degrees: FloatVector) -> tuple[FloatVector, FloatVector]:
 
 def _draw_errors(axes: Axes, comparison: GraphComparison, rows: list[ComparisonRow]) -> None:
     """Draw the errors of all graphs, one line for each statistic."""
-    for index, look in enumerate(_looks(comparison)):
+    for index, style in enumerate(_styles(comparison)):
         errors = [row.errors[index] for row in rows]
         axes.scatter(
             [max(error, _LEAST_ERROR) for error in errors if error is not None],
             [row for row, error in enumerate(errors) if error is not None],
-            marker=look.marker,
-            color=look.colour,
+            marker=style.marker,
+            color=style.colour,
             s=14,
             linewidths=0.9,
-            label=look.label,
+            label=style.label,
             zorder=2 if index >= len(comparison.synthetic) else 3,
         )
     axes.set_xscale("log")

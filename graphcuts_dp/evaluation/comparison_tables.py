@@ -142,7 +142,8 @@ class GraphComparison(Tabled):
         """Draw the comparison, as wide as one column of a paper; see `comparison_figure`.
 
         Args:
-            path: a file to write as well: .pdf or .svg for vectors, .png for pixels; None for none.
+            path: a file to write as well: .pdf or .svg for vectors, .png for pixels; None if the
+                figure is only returned.
             force: replace a file that exists.
 
         Returns:

@@ -19,7 +19,7 @@ from graphcuts_dp.evaluation.tables import (
     CutErrorRow,
     CutErrorTable,
     CutPoint,
-    KeptRow,
+    PropertyRow,
     index_of_single_cuts,
 )
 from graphcuts_dp.former_names import refuses_former_options
@@ -199,16 +199,16 @@ def _table(
     truth = graph.to_scipy()
     values = [family.values(truth, graph) for family in families]
     total = float(truth.sum())
-    worst, errors, kept_rows = [], [], [_kept(truth, communities)]
+    worst, errors, property_rows = [], [], [_properties(truth, communities)]
     for index, (name, make) in enumerate(estimates.items()):
         report(index / len(estimates), f"worst cut, {name}")
         if make is None:
             worst.append(total)
             errors.append([float(np.abs(true_values).mean()) for true_values in values])
-            kept_rows.append([0.0] * len(kept_rows[0]))
+            property_rows.append([0.0] * len(property_rows[0]))
             continue
         matrix = make()
-        kept_rows.append(_kept(matrix, communities))
+        property_rows.append(_properties(matrix, communities))
         difference = _difference(matrix, truth)
         del matrix
         worst.append(
@@ -229,8 +229,8 @@ def _table(
     names = [] if communities is None else ["modularity of the communities"]
     names += [f"degrees: {name}" for name in _QUANTILES]
     properties = [
-        KeptRow(name, property_values[0], property_values[1:])
-        for name, property_values in zip(names, zip(*kept_rows, strict=True), strict=True)
+        PropertyRow(name, property_values[0], property_values[1:])
+        for name, property_values in zip(names, zip(*property_rows, strict=True), strict=True)
     ]
     return CutErrorTable(title, tuple(estimates), tuple(rows), points, tuple(properties))
 
@@ -260,7 +260,7 @@ def _rounding_error(difference: npt.NDArray[np.floating], total: float) -> float
     return unit * (float(np.linalg.norm(difference.ravel(), 1)) + total)
 
 
-def _kept(matrix: Any, communities: IntVector | None) -> list[float]:
+def _properties(matrix: Any, communities: IntVector | None) -> list[float]:
     """Return the modularity of communities, if there are any, and quantiles of row sums."""
     degrees = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
     quantiles = [float(value) for value in np.quantile(degrees, list(_QUANTILES.values()))]

@@ -30,7 +30,7 @@ def expected_by_degrees(graph: AnyGraph) -> FloatMatrix:
     return expected if max_weight is None else np.minimum(expected, max_weight, out=expected)
 
 
-def drawn_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
+def draw_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
     """Draw a graph that has the true degrees in expectation, and nothing else of the graph.
 
     With k and l the numbers of edges of rows and columns, and m their sum, the pair (i, j) is an
@@ -46,13 +46,13 @@ def drawn_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
     Source: Chung, Lu 2002; Norros, Reittu 2006 for parallel edges.
     """
     rng = np.random.default_rng(seed)
-    pattern = graph.to_scipy()
-    weight_sums = _sums(pattern)
-    pattern.data[:] = 1.0
-    degrees = _sums(pattern)
+    matrix = graph.to_scipy()
+    weight_sums = _sums(matrix)
+    matrix.data[:] = 1.0
+    degrees = _sums(matrix)
     m = max(float(degrees[0].sum()), _TINY)
-    few_pairs = pattern.shape[0] * pattern.shape[1] <= _MOST_PAIRS
-    draw = _drawn_one_by_one if few_pairs else _drawn_with_parallel_edges
+    few_pairs = matrix.shape[0] * matrix.shape[1] <= _MOST_PAIRS
+    draw = _draw_one_by_one if few_pairs else _draw_with_parallel_edges
     rows, columns = draw(degrees[0], degrees[1] / m, rng)
     is_pair = np.ones(len(rows), dtype=np.bool_)
     if isinstance(graph, Graph):
@@ -77,7 +77,7 @@ def _sums(matrix: Any) -> tuple[FloatVector, FloatVector]:
     return rows.astype(np.float64), columns.astype(np.float64)
 
 
-def _drawn_one_by_one(
+def _draw_one_by_one(
     rows: FloatVector, columns: FloatVector, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Draw each pair (i, j) by itself, with probability min(1, rows_i columns_j)."""
@@ -89,7 +89,7 @@ def _drawn_one_by_one(
     return np.concatenate([pair[0] for pair in edges]), np.concatenate([pair[1] for pair in edges])
 
 
-def _drawn_with_parallel_edges(
+def _draw_with_parallel_edges(
     rows: FloatVector, columns: FloatVector, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Draw a Poisson number of edges for each pair (i, j), of mean rows_i columns_j."""

@@ -20,14 +20,14 @@ from scipy.sparse.csgraph import connected_components
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.resources import repeatable_igraph
 
-_DENSE = 1_000  # vertices up to which triangles are counted in a dense matrix
+_MOST_DENSE_VERTICES = 1_000  # vertices up to which triangles are counted in a dense matrix
 _MOST_TERMS = 2 * 10**7  # pairs of neighbours, of all vertices, that are looked at one by one
 _WEDGES = 200_000  # pairs of neighbours in a sample: shares of it have a deviation below .0012
 _MOST_SOURCES = 1_000  # vertices up to which all paths are measured
 _SAMPLED_SOURCES = 500
 _FEWEST_SOURCES = 20
 _MOST_STEPS = 3 * 10**8  # edges and vertices that all searches for paths together may meet
-_SMALL = 400  # rows up to which all eigenvalues are as fast as some
+_MOST_DENSE_ROWS = 400  # rows up to which all eigenvalues are as fast as some
 
 
 class StatisticValue(NamedTuple):
@@ -52,8 +52,8 @@ def clustering(matrix: sp.csr_array, *, seed: int = 0) -> tuple[StatisticValue, 
 
     Args:
         matrix: symmetric, shape (n, n), entries in (0, 1]; divide weights by the largest one.
-        seed: of the sample of 200,000 pairs of neighbours for each number that is taken from graphs
-            of more than 1,000 vertices and more than 2e7 pairs of neighbours.
+        seed: of the samples. Above 1,000 vertices and 2e7 pairs of neighbours, each coefficient is
+            estimated from 200,000 pairs of neighbours.
 
     Source: Watts, Strogatz 1998; Onnela, Saramaki, Kertesz, Kaski 2005 for weights; Seshadhri,
     Pinar, Kolda 2013 for the sample.
@@ -64,9 +64,9 @@ def clustering(matrix: sp.csr_array, *, seed: int = 0) -> tuple[StatisticValue, 
     pairs = degrees * (degrees - 1)
     if not pairs.sum():
         return StatisticValue(0.0), StatisticValue(0.0)
-    if len(degrees) > _DENSE and float((degrees**2).sum()) > _MOST_TERMS:
+    if len(degrees) > _MOST_DENSE_VERTICES and float((degrees**2).sum()) > _MOST_TERMS:
         return _sampled_clustering(roots, pairs, np.random.default_rng(seed))
-    if len(degrees) <= _DENSE:
+    if len(degrees) <= _MOST_DENSE_VERTICES:
         dense = roots.toarray()
         closed = ((dense @ dense) * dense).sum(axis=1)
     else:
@@ -178,7 +178,7 @@ def leading_values(matrix: sp.csr_array, count: int, *, symmetric: bool) -> Floa
     count = min(count, side)
     if not matrix.nnz:
         return np.zeros(count)
-    if side <= max(_SMALL, count + 1):
+    if side <= max(_MOST_DENSE_ROWS, count + 1):
         dense = matrix.toarray()
         values = np.linalg.eigvalsh(dense) if symmetric else np.linalg.svd(dense, compute_uv=False)
         return np.sort(values)[::-1][:count]
@@ -193,8 +193,10 @@ def leading_values(matrix: sp.csr_array, count: int, *, symmetric: bool) -> Floa
     return np.sort(values)[::-1]
 
 
-def largest_gap(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
-    """Return the Kolmogorov-Smirnov distance of two samples: the largest gap of distributions.
+def kolmogorov_smirnov(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
+    """Return the Kolmogorov-Smirnov distance of two samples.
+
+    It is the largest difference between their distribution functions.
 
     Args:
         first: numbers, any number of them.
@@ -211,7 +213,7 @@ def largest_gap(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
     return float(np.abs(shares[0] - shares[1]).max())
 
 
-def transport(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
+def earth_movers_distance(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
     """Return the earth mover's distance of two samples; None if one is empty.
 
     It is the area between the two distribution functions.
@@ -230,12 +232,12 @@ def _sampled_clustering(
     centres = np.flatnonzero(pairs)
     by_pairs = rng.choice(len(pairs), size=_WEDGES, p=pairs / pairs.sum())
     by_vertex = rng.choice(centres, size=_WEDGES)
-    overall = float(_closed(roots, by_pairs, rng).mean())
-    local = float(_closed(roots, by_vertex, rng).mean()) * len(centres) / len(pairs)
+    overall = float(_triangle_products(roots, by_pairs, rng).mean())
+    local = float(_triangle_products(roots, by_vertex, rng).mean()) * len(centres) / len(pairs)
     return StatisticValue(overall, sample), StatisticValue(local, sample)
 
 
-def _closed(
+def _triangle_products(
     roots: sp.csr_array, centres: npt.NDArray[Any], rng: np.random.Generator
 ) -> FloatVector:
     """Return, for each centre, the product of entries of a random triangle; 0 if it is open."""

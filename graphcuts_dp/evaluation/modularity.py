@@ -78,7 +78,7 @@ def block_sums(matrix: Any, rows: IntVector, columns: IntVector | None = None) -
         Shape (parts, parts), where parts is one more than the largest number of either.
     """
     columns = rows if columns is None else columns
-    parts = 1 + max(int(codes.max(initial=0)) for codes in (rows, columns))
+    parts = 1 + max(int(part_of_vertex.max(initial=0)) for part_of_vertex in (rows, columns))
     left, right = _members(rows, parts), _members(columns, parts)
     if sp.issparse(matrix):
         table: FloatMatrix = (left.T @ (matrix @ right)).toarray()
@@ -115,7 +115,7 @@ def modularity(matrix: Any, rows: IntVector, columns: IntVector | None = None) -
     return float(np.trace(table)) / total - expected / total**2
 
 
-def _members(codes: npt.NDArray[Any], parts: int) -> sp.csr_array:
+def _members(part_of_vertex: npt.NDArray[Any], parts: int) -> sp.csr_array:
     """Return the matrix of shape (vertices, parts) that is 1 where a vertex is in a part."""
-    n = len(codes)
-    return sp.csr_array((np.ones(n), (np.arange(n), codes)), shape=(n, parts))
+    n = len(part_of_vertex)
+    return sp.csr_array((np.ones(n), (np.arange(n), part_of_vertex)), shape=(n, parts))

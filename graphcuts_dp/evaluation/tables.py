@@ -25,7 +25,8 @@ class CutErrorRow:
     Attributes:
         kind: of the cuts, in words.
         cuts: how many were tried; 0 for the worst of all cuts.
-        size: mean true value; for the worst cut, the total weight counted twice (matrix form).
+        size: the mean true value of the cuts; for the worst of all cuts, the sum of all entries of
+            the matrix, in which an undirected edge counts twice.
         errors: mean absolute error for each estimate, in the order of `CutErrorTable.estimates`.
     """
 
@@ -53,7 +54,7 @@ class CutPoint:
 
 @final
 @dataclass(frozen=True)
-class KeptRow:
+class PropertyRow:
     """A property of the true graph and of each estimate, such as the modularity.
 
     Attributes:
@@ -69,7 +70,7 @@ class KeptRow:
 
 @final
 @dataclass(frozen=True)
-class KeptTable(Displayed):
+class PropertyTable(Displayed):
     """Properties of a true graph and of each estimate of it. Not private.
 
     Attributes:
@@ -78,7 +79,7 @@ class KeptTable(Displayed):
     """
 
     estimates: tuple[str, ...]
-    rows: tuple[KeptRow, ...]
+    rows: tuple[PropertyRow, ...]
 
     def _card(self) -> Card:
         return Card(
@@ -110,7 +111,7 @@ class CutErrorTable(Displayed):
     estimates: tuple[str, ...]
     rows: tuple[CutErrorRow, ...]
     points: tuple[CutPoint, ...]
-    properties: tuple[KeptRow, ...] = ()
+    properties: tuple[PropertyRow, ...] = ()
 
     def _picture(self) -> "Figure | None":
         return self.plot()
@@ -183,10 +184,10 @@ class CutErrorTable(Displayed):
 
 
 def index_of_single_cuts(kinds: Sequence[str]) -> int:
-    """Return the index of the kind of cuts whose single cuts a table of errors has, and draws.
+    """Return the index of the kind whose single cuts a table of errors holds and draws.
 
-    It is the last kind, if that has cuts of the caller or cuts between groups or communities; else
-    the first, cuts around single vertices.
+    It is the last kind, if that is "given ..." or "between ..." (groups or communities); else the
+    first, cuts around single vertices.
 
     Args:
         kinds: of cuts, in the order of a table, without the worst of all cuts.

@@ -37,7 +37,7 @@ OPTION_EDITS = [
 ]
 STATISTIC_EDITS = [
     (MEASURING, "from graphcuts_dp.errors import ParameterError\n", "-", IMPORTED),
-    (MEASURING, "# The statistics that a budget plan can name.\n", "-", CLASS + "\n\n"),
+    (MEASURING, "@cache\ndef statistics()", "-", CLASS + "\n\n"),
     (MEASURING, "            KeptEdgesStatistic,\n", "+", LINE),
     (PLANS, "TOTAL_SHARE = Fraction(1, 50)", "-", NAMES),
     (PLANS, STEP, "-", MEASURED),

@@ -33,7 +33,7 @@ from graphcuts_dp.evaluation.audit import (
     Draw,
     Neighbours,
     audit_worst,
-    one_by_one,
+    draw_of_runs,
 )
 from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.composition import zcdp_rho
@@ -239,7 +239,7 @@ class Sampled(Audit):
 
     def detectable_loss(self, runs: int, alpha: float) -> float:
         """See `Audit.detectable_loss`."""
-        return self.claim.visible(runs, alpha=alpha)
+        return self.claim.expected_bound(runs, alpha=alpha)
 
     def loss_by_runs(
         self, variant: str | None, runs: int, alpha: float, source: EntropySource
@@ -260,7 +260,7 @@ class Sampled(Audit):
     def _draw(self, variant: str | None, source: EntropySource) -> Draw:
         start = self.start if variant is None else self.incorrect_variants[variant]
         run = start(source.split(1)[0])
-        return run if self.batch else one_by_one(lambda data, _: run(data))
+        return run if self.batch else draw_of_runs(lambda data, _: run(data))
 
     def _pairs(self, variant: str | None) -> Sequence[Neighbours]:
         return self.pairs if variant is None or not self.variant_pairs else self.variant_pairs

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from flow_cases import fast_noise
 from period_cases import cells_of
-from test_cell_changes import CASES, GROUPS, occurrences, places_of, tree_of
+from test_cell_changes import GROUP_LABELS, TABLES, all_occurrences, cell_tree, cells_of_occurrence
 from test_coverage import CONFIDENCE, RUNS, allowed
 
 import graphcuts_dp as gc
@@ -52,13 +52,13 @@ def level_matrices(cells):
 @pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("tail", [False, True])
 @pytest.mark.parametrize("once", [False, True])
-@pytest.mark.parametrize(("kind", "by", "loops"), CASES)
+@pytest.mark.parametrize(("kind", "by", "loops"), TABLES)
 def test_margins_change_by_no_more_than_stated(kind, by, loops, once, tail):
-    every = list(occurrences(kind, loops))
-    for groups, max_contributions in product(GROUPS, (1, 2, 3)):
-        tree = tree_of(kind, groups, by, loops)
+    every = list(all_occurrences(kind, loops))
+    for groups, max_contributions in product(GROUP_LABELS, (1, 2, 3)):
+        tree = cell_tree(kind, groups, by, loops)
         of_cells = margin_matrix(tree)
-        cells = {each: places_of(tree, groups, by, each)[-1] for each in every}
+        cells = {each: cells_of_occurrence(tree, groups, by, each)[-1] for each in every}
         worst = np.zeros(2)
         ways = combinations if once else combinations_with_replacement
         for rows in ways(every, max_contributions):
@@ -77,7 +77,7 @@ def test_margins_change_by_no_more_than_stated(kind, by, loops, once, tail):
 
 def test_a_user_can_change_margins_by_all_that_is_stated():
     """Tight where rows may repeat: all rows of a user in one cell."""
-    tree = tree_of("directed", GROUPS[1], "month", True)
+    tree = cell_tree("directed", GROUP_LABELS[1], "month", True)
     unit = gc.PrivacyUnit.user(max_contributions=3)
     assert margin_change(tree, unit, capped=False) == (6, 18)
     assert margin_change(tree, sensitivity=1024) == (2048, 2 * 1024**2)

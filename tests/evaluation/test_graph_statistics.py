@@ -9,16 +9,16 @@ from scipy import stats
 
 import graphcuts_dp as gc
 from graphcuts_dp.evaluation import graph_statistics
-from graphcuts_dp.evaluation.degree_baseline import drawn_by_degrees, expected_by_degrees
+from graphcuts_dp.evaluation.degree_baseline import draw_by_degrees, expected_by_degrees
 from graphcuts_dp.evaluation.graph_statistics import (
     assortativity,
     bipartite_clustering,
     clustering,
-    largest_gap,
+    earth_movers_distance,
+    kolmogorov_smirnov,
     leading_values,
     path_lengths,
     reciprocity,
-    transport,
 )
 
 SEEDS = range(5)
@@ -71,7 +71,7 @@ def test_clustering_of_large_graphs_is_the_same_by_every_way(monkeypatch):
     for each in (matrix, weighted):
         dense = clustering(each)
         with monkeypatch.context() as patch:
-            patch.setattr(graph_statistics, "_DENSE", 10)
+            patch.setattr(graph_statistics, "_MOST_DENSE_VERTICES", 10)
             sparse = clustering(each)
             patch.setattr(graph_statistics, "_MOST_TERMS", 100)
             sampled = clustering(each, seed=5)
@@ -148,9 +148,9 @@ def test_spectra_of_large_graphs(symmetric):
 def test_distances_of_samples_are_those_of_scipy(seed):
     random = np.random.default_rng(seed)
     x, y = random.poisson(4, 50), random.poisson(5, 80)
-    assert largest_gap(x, y) == pytest.approx(stats.ks_2samp(x, y).statistic)
+    assert kolmogorov_smirnov(x, y) == pytest.approx(stats.ks_2samp(x, y).statistic)
     expected = np.abs(np.sort(np.repeat(x, 8)) - np.sort(np.repeat(y, 5))).mean()
-    assert transport(x, y) == pytest.approx(expected)
+    assert earth_movers_distance(x, y) == pytest.approx(expected)
 
 
 def test_what_is_not_defined_is_none_or_nothing():
@@ -160,8 +160,8 @@ def test_what_is_not_defined_is_none_or_nothing():
     assert reciprocity(none).value is None
     assert path_lengths(none) == ((None, ""), (0.2, ""))
     assert list(leading_values(none, 10, symmetric=True)) == [0.0] * 5
-    assert largest_gap([], [1.0]) is None
-    assert transport([1.0], []) is None
+    assert kolmogorov_smirnov([], [1.0]) is None
+    assert earth_movers_distance([1.0], []) is None
     assert assortativity(none).value is None
     assert assortativity(matrix_of(nx.cycle_graph(5))).value is None  # all degrees are equal
     assert path_lengths(two)[0].value == 1.0
@@ -181,7 +181,7 @@ def test_graphs_drawn_by_degrees_have_them_in_the_mean(kind, many, monkeypatch):
     graph = kinds.get(kind, gc.Graph).of(dense, weighted=cap is not None, max_weight=cap)
     if many:
         monkeypatch.setattr("graphcuts_dp.evaluation.degree_baseline._MOST_PAIRS", 10)
-    drawn = np.array([drawn_by_degrees(graph, seed=seed).dense() for seed in range(400)])
+    drawn = np.array([draw_by_degrees(graph, seed=seed).dense() for seed in range(400)])
     expected = expected_by_degrees(graph)
     if many:  # a Poisson number of edges is above 0 with a smaller probability
         pattern = graph.dense() > 0
@@ -189,11 +189,11 @@ def test_graphs_drawn_by_degrees_have_them_in_the_mean(kind, many, monkeypatch):
         expected = expected * (1 - np.exp(-rate)) / np.minimum(rate, 1)
     deviation = np.maximum(drawn.std(axis=0), 0.02) / 20
     assert (np.abs(drawn.mean(axis=0) - expected) <= 6 * deviation).all()
-    assert (drawn_by_degrees(graph, seed=3).dense() == drawn[3]).all()
+    assert (draw_by_degrees(graph, seed=3).dense() == drawn[3]).all()
 
 
 def test_graphs_without_edges_are_drawn(monkeypatch):
     empty = gc.Graph([], [], vertices=4)
-    assert len(drawn_by_degrees(empty, seed=0).rows) == 0
+    assert len(draw_by_degrees(empty, seed=0).rows) == 0
     monkeypatch.setattr("graphcuts_dp.evaluation.degree_baseline._MOST_PAIRS", 1)
-    assert len(drawn_by_degrees(empty, seed=0).rows) == 0
+    assert len(draw_by_degrees(empty, seed=0).rows) == 0

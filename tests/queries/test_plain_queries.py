@@ -227,7 +227,7 @@ def test_statistics_are_counted_by_their_names():
     asked = encode_query(Inflated("triangles"), universe).query
     assert EdgeCounter(PLAIN, grid).counts([asked]) == [0]
     listed = QuestionList(universe, [Inflated("triangles"), Understated()])
-    assert listed.scored(PLAIN, Scoring(universe, grid))[0] == 0
+    assert listed.true_scores(PLAIN, Scoring(universe, grid))[0] == 0
     assert not CALLS["private"]
 
 
@@ -235,19 +235,19 @@ def test_lists_count_what_they_have_read():
     universe, grid = Universe.of(PLAIN), Grid.of(PLAIN)
     listed = as_list(universe, [*liars(PLAIN)[:3], gc.Query.matrix(np.ones((4, 4)))])
     scoring = Scoring(universe, grid)
-    empty = listed.scored(PLAIN.without_edges(), scoring)
-    one = listed.scored(gc.Graph([0], [1], vertices=4), scoring)
+    empty = listed.true_scores(PLAIN.without_edges(), scoring)
+    one = listed.true_scores(gc.Graph([0], [1], vertices=4), scoring)
     assert np.abs(one - empty).max() <= scoring.sensitivity
     assert not CALLS["private"]
 
 
 def test_a_list_of_an_own_class_is_read_query_by_query():
     class Lying(gc.CutList):
-        def counted(self, listed_query, graph, grid):
+        def true_count(self, listed_query, graph, grid):
             CALLS["private"] += 1
             return 10**6
 
-        counts = scored = counted
+        counts = true_scores = true_count
 
     lying = Lying(Universe.of(PLAIN), [gc.CutQuery([0]), gc.CutQuery([1, 2])])
     task = Task(PLAIN, lying, epsilon=1.0, delta=1e-6)
