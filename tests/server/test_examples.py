@@ -78,6 +78,7 @@ def test_the_unit_restricts_what_a_compromised_process_can_do():
     assert process.returncode == 0, process.stdout[-300:]
 
 
+@pytest.mark.slow  # not for its time: few machines have hadolint
 @pytest.mark.skipif(not shutil.which("hadolint"), reason="no hadolint here")
 def test_hadolint_reports_no_problem_in_the_container_file():
     process = run_tool("hadolint", str(EXAMPLES / "Containerfile"))
@@ -85,7 +86,7 @@ def test_hadolint_reports_no_problem_in_the_container_file():
 
 
 def test_the_container_file_has_known_instructions_in_an_order_that_builds():
-    """hadolint, where it is installed, checks more."""
+    """hadolint checks more, in `make test-slow` where it is installed."""
     text = (EXAMPLES / "Containerfile").read_text().replace("\\\n", " ")
     instructions = [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
     names = [name for name, _ in instructions]

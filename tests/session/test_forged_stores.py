@@ -26,7 +26,8 @@ from graphcuts_dp.ledger.records import (
     unpack_content,
 )
 
-METHODS = ("gaussian", "binary", "groups", "median", workers.LEARNT, workers.DISTANCES)
+WITH_HYPOTHESIS = ("binary", "groups", "median", workers.LEARNT)  # which they store
+METHODS = ("gaussian", *WITH_HYPOTHESIS, workers.DISTANCES)
 ABSENT = object()  # stands for a value that is removed
 WRONG_VALUES = [None, ABSENT, "x", -1, 10**400, float("nan"), 1.5, [], {}, [1, 2], "1/0", True]
 
@@ -215,9 +216,8 @@ def test_a_forged_record_or_state_is_refused_in_one_line_or_harmless(forger, met
     assert sum(refusal is not None for refusal in refusals) > len(refusals) / 2
 
 
+@pytest.mark.parametrize("method", WITH_HYPOTHESIS, indirect=True)
 def test_a_forged_hypothesis_is_refused_as_damage(forger, method):
-    if method in ("gaussian", workers.DISTANCES):
-        pytest.skip("these sessions store no hypothesis")
     forged = (
         [b"", b"PK", forger.hypothesis[:99]]
         if method == "binary"
