@@ -276,7 +276,7 @@ def _open_accounts(store: str) -> Iterator[People]:
     files = ServerFiles.of(Store(store))
     if files.folder is None:
         existing_store(store)
-    with files.paired() as (ledger, book):
+    with files.open_pair() as (ledger, book):
         yield people_of(ledger, book)
 
 

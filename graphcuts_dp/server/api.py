@@ -26,15 +26,15 @@ from graphcuts_dp.server.queues import Steps
 from graphcuts_dp.server.requests import SessionRequest
 from graphcuts_dp.server.service import (
     Analyst,
-    At,
     Curator,
+    CurrentLogin,
+    CurrentService,
     Reader,
     Service,
-    Who,
     for_analysts,
     for_curators,
     for_readers,
-    stored,
+    run_at_store,
 )
 from graphcuts_dp.session.base import Answer
 
@@ -56,20 +56,20 @@ curating: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[
 
 
 @router.get("/me")
-async def me(who: Who) -> models.MeOut:
+async def me(who: CurrentLogin) -> models.MeOut:
     """Return the name and the role of whoever asks."""
     return models.MeOut(name=who.person.name, role=who.person.role, csrf=who.csrf)
 
 
 @router.get("/graphs", dependencies=[for_readers])
-async def graphs(who: Who, service: At) -> models.GraphsOut:
+async def graphs(who: CurrentLogin, service: CurrentService) -> models.GraphsOut:
     """List the graphs that you may ask; routes of one begin with /v1/graphs/NAME, not /v1."""
     names = [name for name, desk in service.desks.items() if who.person.may_ask(desk.store)]
     return models.GraphsOut(graphs=names)
 
 
 @router.get("/graph", dependencies=[for_readers])
-async def graph(service: At) -> models.GraphOut:
+async def graph(service: CurrentService) -> models.GraphOut:
     """Return what is public about the graph: sizes, kind, groups."""
     desk = service.desk
     universe, names = desk.universe, desk.names
@@ -100,7 +100,7 @@ async def graph(service: At) -> models.GraphOut:
 
 @router.get("/vertices", dependencies=[for_readers])
 async def vertices(
-    service: At,
+    service: CurrentService,
     side: Annotated[int, Query(ge=0, le=1)] = 0,
     first: After = 0,
     limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
@@ -112,24 +112,26 @@ async def vertices(
 
 
 @router.post("/plan", dependencies=[for_readers])
-async def plan(service: At, body: models.PlanIn) -> dict[str, Any]:
+async def plan(service: CurrentService, body: models.PlanIn) -> dict[str, Any]:
     """Show what every mechanism would guarantee. Free: it reads public numbers alone."""
-    return await service.aside(service.desk.plan, body)
+    return await service.on_public_thread(service.desk.plan, body)
 
 
 @router.post("/dummy", dependencies=[for_analysts])
-async def dummy(service: At, request: Request, body: models.DummyIn) -> models.AnswersOut:
+async def dummy(
+    service: CurrentService, request: Request, body: models.DummyIn
+) -> models.AnswersOut:
     """Ask a simulated graph on the same vertices, under given terms. Free, of no use."""
     _check_batch(service, request, body)
     if sum(service.desk.universe.shape) > 2 * service.limits.dummy:
         raise RefusedError(422, "there is no simulated graph of this size", kind="value")
-    answers = await service.steps_aside(service.desk.dummy(body))
+    answers = await service.steps_on_public_thread(service.desk.simulated_answers(body))
     return models.AnswersOut(session="dummy", answers=answers, new=len(answers))
 
 
 @router.get("/budget")
-@stored
-def budget(who: Reader, service: At) -> models.BudgetOut:
+@run_at_store
+def budget(who: Reader, service: CurrentService) -> models.BudgetOut:
     """Show what all uses of the graph have spent together, and your sessions."""
     desk, person = service.desk, who.person
     total, claims = desk.spent, desk.all_claims(person.name)
@@ -143,22 +145,22 @@ def budget(who: Reader, service: At) -> models.BudgetOut:
 
 
 @router.get("/sessions", response_model=models.SessionsOut)
-async def sessions(who: Reader, service: At) -> Response:
+async def sessions(who: Reader, service: CurrentService) -> Response:
     """List the sessions that you may see."""
     text = await service.steps_at_store(_sessions_text(service.desk, who.person))
     return Response(text, media_type="application/json")
 
 
 @router.post("/forecast", dependencies=[for_readers])
-async def forecast_session(service: At, body: models.SessionIn) -> dict[str, Any]:
+async def forecast_session(service: CurrentService, body: models.SessionIn) -> dict[str, Any]:
     """Show what a session of these terms would cost and guarantee. Nothing is asked for. Free."""
-    return await service.aside(_forecast, service.desk, body)
+    return await service.on_public_thread(_forecast, service.desk, body)
 
 
 @router.post("/sessions", status_code=201)
-@stored
+@run_at_store
 def open_session(
-    who: Analyst, service: At, request: Request, body: models.SessionIn
+    who: Analyst, service: CurrentService, request: Request, body: models.SessionIn
 ) -> models.SessionOut:
     """Ask for a session; it begins at once if the curator has said so. The same again is free.
 
@@ -171,15 +173,19 @@ def open_session(
 
 
 @router.get("/sessions/{name}")
-@stored
-def session(who: Who, service: At, name: SessionId) -> models.SessionOut:
+@run_at_store
+def session(who: CurrentLogin, service: CurrentService, name: SessionId) -> models.SessionOut:
     """Show the status of a session."""
-    return _session(service.desk, service.desk.requests.readable(who.person, name))
+    return _session(service.desk, service.desk.requests.get_visible(who.person, name))
 
 
 @router.post("/sessions/{name}/cost")
 async def cost(
-    who: Who, service: At, request: Request, name: SessionId, body: models.Queries
+    who: CurrentLogin,
+    service: CurrentService,
+    request: Request,
+    name: SessionId,
+    body: models.Queries,
 ) -> models.PreviewOut:
     """Return what queries would use, and a bound on the error. Nothing is asked. Free."""
     _check_batch(service, request, body)
@@ -189,7 +195,12 @@ async def cost(
 
 @router.post("/sessions/{name}/answers")
 async def ask(
-    who: Analyst, service: At, request: Request, name: SessionId, body: models.Ask, key: Key = None
+    who: Analyst,
+    service: CurrentService,
+    request: Request,
+    name: SessionId,
+    body: models.Ask,
+    key: Key = None,
 ) -> models.AnswersOut:
     """Answer queries. What is on the record is free.
 
@@ -205,10 +216,10 @@ async def ask(
 
 
 @router.get("/sessions/{name}/answers")
-@stored
+@run_at_store
 def history(
-    who: Who,
-    service: At,
+    who: CurrentLogin,
+    service: CurrentService,
     name: SessionId,
     after: After = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
@@ -227,7 +238,7 @@ def history(
 
 
 @router.get("/sessions/{name}/export", response_class=StreamingResponse)
-async def export(who: Who, service: At, name: SessionId) -> StreamingResponse:
+async def export(who: CurrentLogin, service: CurrentService, name: SessionId) -> StreamingResponse:
     """Return the transcript as JSON lines: first what was guaranteed, then an answer on each."""
     transcript = service.desk.export(who.person, name)
 
@@ -247,8 +258,8 @@ async def export(who: Who, service: At, name: SessionId) -> StreamingResponse:
 
 
 @curating.get("/people")
-@stored
-def everybody(service: At) -> models.PeopleOut:
+@run_at_store
+def everybody(service: CurrentService) -> models.PeopleOut:
     """List everybody with a token."""
     people = service.desk.people
     return models.PeopleOut(
@@ -263,8 +274,8 @@ def everybody(service: At) -> models.PeopleOut:
 
 
 @curating.post("/people", status_code=201)
-@stored
-def add(who: Curator, service: At, body: models.PersonIn) -> models.TokenOut:
+@run_at_store
+def add(who: Curator, service: CurrentService, body: models.PersonIn) -> models.TokenOut:
     """Make a person; the token is shown this once."""
     graphs = service.ids_of(body.graphs or [])
     person = Person(**{**body.model_dump(), "graphs": ",".join(graphs)})
@@ -273,8 +284,10 @@ def add(who: Curator, service: At, body: models.PersonIn) -> models.TokenOut:
 
 
 @curating.put("/people/{name}", status_code=204)
-@stored
-def change(who: Curator, service: At, name: models.PersonName, body: models.CapsIn) -> None:
+@run_at_store
+def change(
+    who: Curator, service: CurrentService, name: models.PersonName, body: models.CapsIn
+) -> None:
     """Change the limits of an analyst, and whether their sessions need approval."""
     limits = body.model_dump(exclude={"graphs"})
     stores = None if body.graphs is None else service.ids_of(body.graphs)
@@ -284,31 +297,35 @@ def change(who: Curator, service: At, name: models.PersonName, body: models.Caps
 
 
 @curating.post("/people/{name}/token", status_code=201)
-@stored
-def renew(who: Curator, service: At, name: models.PersonName) -> models.TokenOut:
+@run_at_store
+def renew(who: Curator, service: CurrentService, name: models.PersonName) -> models.TokenOut:
     """Withdraw all tokens of a person and make another, which is shown this once."""
     token = service.desk.people.renew(name, by=who.person.name)
     return models.TokenOut(name=name, token=token)
 
 
 @curating.delete("/people/{name}", status_code=204)
-@stored
-def revoke(who: Curator, service: At, name: models.PersonName) -> None:
+@run_at_store
+def revoke(who: Curator, service: CurrentService, name: models.PersonName) -> None:
     """Withdraw all tokens of a person. Answers stay on the record."""
     service.desk.people.revoke(name, by=who.person.name)
 
 
 @curating.put("/grants", status_code=204)
-@stored
-def grant(who: Curator, service: At, body: models.GrantIn) -> None:
+@run_at_store
+def grant(who: Curator, service: CurrentService, body: models.GrantIn) -> None:
     """Let one analyst read the answers of another, or no longer."""
     service.desk.people.grant(**body.model_dump(), by=who.person.name)
 
 
 @curating.post("/sessions/{name}/decision")
-@stored
+@run_at_store
 def decide(
-    who: Curator, service: At, request: Request, name: SessionId, body: models.DecisionIn
+    who: Curator,
+    service: CurrentService,
+    request: Request,
+    name: SessionId,
+    body: models.DecisionIn,
 ) -> models.SessionOut:
     """Approve a session that waits, which begins it and spends its cost; or refuse it.
 
@@ -320,9 +337,9 @@ def decide(
 
 
 @curating.get("/audit")
-@stored
+@run_at_store
 def audit(
-    service: At, after: After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 200
+    service: CurrentService, after: After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 200
 ) -> models.LogOut:
     """List lines of the audit log, and its head: keep that to verify the log later."""
     people = service.desk.people
@@ -331,8 +348,8 @@ def audit(
 
 
 @curating.get("/audit/export", response_class=PlainTextResponse)
-@stored
-def export_log(service: At) -> PlainTextResponse:
+@run_at_store
+def export_log(service: CurrentService) -> PlainTextResponse:
     """Return the whole audit log, as `graphcuts-dp serve access verify --file` reads it."""
     people = service.desk.people
     header = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
@@ -340,7 +357,7 @@ def export_log(service: At) -> PlainTextResponse:
 
 
 @curating.get("/spending")
-async def spending(service: At) -> models.SpendingOut:
+async def spending(service: CurrentService) -> models.SpendingOut:
     """List every use of the graph, in order, and what they have spent."""
     desk = service.desk
     uses, head = await service.steps_at_store(desk.spending())
@@ -408,7 +425,7 @@ def _forecast(desk: Desk, body: models.SessionIn) -> dict[str, Any]:
 def _sessions_text(desk: Desk, person: Person) -> Steps[str]:
     """Return the JSON of `SessionsOut`, in steps: it may be long, and others take turns."""
     texts: list[str] = []
-    for request in desk.requests.visible(person):
+    for request in desk.requests.visible_to(person):
         if texts and len(texts) % LISTED_AT_ONCE == 0:
             yield None
         texts.append(_session(desk, request).model_dump_json())
@@ -417,7 +434,7 @@ def _sessions_text(desk: Desk, person: Person) -> Steps[str]:
 
 def _session(desk: Desk, request: SessionRequest, warning: str | None = None) -> models.SessionOut:
     """Return the status of a session."""
-    status = desk.on_store(request)
+    status = desk.status_of(request)
     forecast = desk.forecast(request.terms)
     facts = dict(vars(request))
     if status is not None:

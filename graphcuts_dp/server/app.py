@@ -38,13 +38,13 @@ from graphcuts_dp.server.logs import (
 )
 from graphcuts_dp.server.metrics import budgets_text
 from graphcuts_dp.server.models import LoginIn, MeOut, RefusedError, refusal_of
-from graphcuts_dp.server.origins import READING, check_origin, values_of
+from graphcuts_dp.server.origins import SAFE_METHODS, check_origin, values_of
 from graphcuts_dp.server.people import LOGIN_SECONDS
 from graphcuts_dp.server.service import (
     COOKIE,
-    At,
+    CurrentLogin,
+    CurrentService,
     Service,
-    Who,
     admit,
     for_monitors,
     log,
@@ -315,7 +315,7 @@ def _check_type(scope: Scope, body: bytes) -> None:
     """
     types = [value.partition(";")[0] for value in values_of(scope["headers"], b"content-type")]
     json_alone = [kind.strip().lower() for kind in types] == ["application/json"]
-    if body and scope["method"] not in READING and not json_alone:
+    if body and scope["method"] not in SAFE_METHODS and not json_alone:
         raise RefusedError(415, "send the body as Content-Type: application/json", kind="type")
 
 
@@ -344,7 +344,9 @@ pages: APIRouter = APIRouter()
 
 
 @pages.post("/v1/login")
-async def login(service: At, request: Request, response: Response, body: LoginIn) -> MeOut:
+async def login(
+    service: CurrentService, request: Request, response: Response, body: LoginIn
+) -> MeOut:
     """Begin a login of the page with a token: the reply sets a cookie."""
     by_token = service.desk.people.of_token(body.token)
     if by_token is None:
@@ -363,7 +365,9 @@ async def login(service: At, request: Request, response: Response, body: LoginIn
 
 
 @pages.post("/v1/logout")
-async def logout(who: Who, service: At, request: Request, response: Response) -> MeOut:
+async def logout(
+    who: CurrentLogin, service: CurrentService, request: Request, response: Response
+) -> MeOut:
     """End a login of the page."""
     await service.at_store(service.desk.people.log_out, request.cookies.get(COOKIE, ""))
     response.delete_cookie(COOKIE)
@@ -377,7 +381,7 @@ async def healthz() -> str:
 
 
 @pages.get("/readyz", response_class=PlainTextResponse)
-async def readyz(service: At) -> str:
+async def readyz(service: CurrentService) -> str:
     """Reply whether the server can take changes: stores are writable, the registry is theirs."""
     problem = await service.not_ready()
     if problem is not None:
@@ -386,7 +390,7 @@ async def readyz(service: At) -> str:
 
 
 @pages.get("/metrics", response_class=PlainTextResponse, dependencies=[for_monitors])
-async def metrics(service: At, request: Request) -> str:
+async def metrics(service: CurrentService, request: Request) -> str:
     """Return counters for Prometheus, to monitors and curators."""
     text = service.metrics.text(overruns=service.overruns)
     if service.metrics.waiting == 1:  # this one: no other tells by these when its work was done

@@ -38,7 +38,7 @@ from graphcuts_dp.ledger.opening import Store, peek_store_id, store_id
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.uses import MADE_BY, time_now
 from graphcuts_dp.server.book import Book, book_of, serving
-from graphcuts_dp.server.pairing import paired, recorded_access, revoke_all
+from graphcuts_dp.server.pairing import open_pair, recorded_access, revoke_all
 
 STORE_FILE = "store.db"
 REGISTRY_FILE = book_of(Path(STORE_FILE)).name
@@ -123,7 +123,7 @@ def back_up(store: Store, folder: Path) -> Manifest:
         raise LedgerError(f"{folder} exists; name a new folder")
     with hidden_folder(folder, folder) as part:
         copied, copied_registry = part / STORE_FILE, part / REGISTRY_FILE
-        with paired(store) as (ledger, book), ledger.locked():
+        with open_pair(store) as (ledger, book), ledger.locked():
             copy_database(ledger.file.connection, copied, shown=folder)
             book.copy(copied_registry, shown=folder)
             identifier, head = store_id(ledger), ledger.head
@@ -177,16 +177,18 @@ def restore(
     target = store.file
     with serving(target), hidden_folder(target, target) as part:
         copied = part / STORE_FILE
-        bring(folder / STORE_FILE, copied, manifest.store_sha256, folder)
-        bring(folder / REGISTRY_FILE, part / REGISTRY_FILE, manifest.registry_sha256, folder)
+        copy_verified(folder / STORE_FILE, copied, manifest.store_sha256, folder)
+        copy_verified(
+            folder / REGISTRY_FILE, part / REGISTRY_FILE, manifest.registry_sha256, folder
+        )
         with closing(Ledger(copied, read_only=True)) as ledger:
             if (store_id(ledger), str(ledger.head)) != (manifest.store, manifest.head):
-                raise altered(folder)
+                raise altered_backup(folder)
             ledger.check_all()
             account = spending_of(ledger)
-        with paired(Store(copied)):
+        with open_pair(Store(copied)):
             pass
-        with present_at(target, book_of(target), manifest.store) as present:
+        with open_present(target, book_of(target), manifest.store) as present:
             if present is not None and not replace:
                 raise LedgerError(
                     f"{present.path} exists; add --replace to put it aside, if it is the same store"
@@ -194,8 +196,8 @@ def restore(
             lost = 0 if present is None else present.lost(copied)
             if lost != (lose_records or 0):
                 former = None if present is None else present.account
-                raise LedgerError(would_lose(target, lost, lose_records, account, former))
-            revoked = present is not None and lacks(part / REGISTRY_FILE, present.access)
+                raise LedgerError(loss_refusal(target, lost, lose_records, account, former))
+            revoked = present is not None and lacks_change(part / REGISTRY_FILE, present.access)
             if revoked:
                 revoke_all(Store(copied), by=_BY)
             flush_file(copied)
@@ -280,12 +282,12 @@ def write_flushed(path: Path, text: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def altered(folder: Path) -> LedgerError:
+def altered_backup(folder: Path) -> LedgerError:
     """Return the error for a backup whose files are not those of its manifest."""
     return LedgerError(f"the backup {folder} was altered, or is damaged: use another one")
 
 
-def bring(source: Path, target: Path, sha256: str, folder: Path) -> None:
+def copy_verified(source: Path, target: Path, sha256: str, folder: Path) -> None:
     """Copy a file of a backup, whose digest must be that of the manifest.
 
     Raises:
@@ -295,18 +297,18 @@ def bring(source: Path, target: Path, sha256: str, folder: Path) -> None:
     try:
         opened = source.open("rb")
     except OSError:
-        raise altered(folder) from None
+        raise altered_backup(folder) from None
     with opened, os.fdopen(open_secret(target, new=True), "wb") as copy:
         while chunk := opened.read(_CHUNK):
             digest.update(chunk)
             copy.write(chunk)
     if digest.hexdigest() != sha256:
-        raise altered(folder)
+        raise altered_backup(folder)
 
 
 @final
 @dataclass(frozen=True)
-class Present:
+class PresentFiles:
     """The store and registry that a restore would replace.
 
     Attributes:
@@ -332,14 +334,14 @@ class Present:
             return max(self.ledger.records - common, self.noted - other.records)
 
 
-def lacks(registry: Path, access: Head | None) -> bool:
+def lacks_change(registry: Path, access: Head | None) -> bool:
     """Return True if a registry lacks a change of who may ask."""
     with closing(Book(registry)) as book:
         return access is not None and not book.contains(access)
 
 
 @contextmanager
-def present_at(target: Path, registry: Path, identifier: str) -> Iterator[Present | None]:
+def open_present(target: Path, registry: Path, identifier: str) -> Iterator[PresentFiles | None]:
     """Open and lock the store that a restore would replace, if there is one.
 
     Args:
@@ -353,30 +355,30 @@ def present_at(target: Path, registry: Path, identifier: str) -> Iterator[Presen
     """
     noted, access = 0, None
     if os.path.lexists(registry):
-        with _readable(registry), closing(Book(registry)) as book:
+        with _explain_unreadable(registry), closing(Book(registry)) as book:
             stores = book.stores
             if stores and identifier not in stores:
                 raise LedgerError(f"{registry} belongs to another store: name another place")
             head = stores.get(identifier)
             noted = 0 if head is None else head.records
-            access = book.access
+            access = book.access_line
     if not os.path.lexists(target):
         if not os.path.lexists(registry):
             yield None
             return
-        yield Present(registry, None, noted, None, access)
+        yield PresentFiles(registry, None, noted, None, access)
         return
     if peek_store_id(target) not in (None, identifier):
         raise LedgerError(f"{target} is another store than that of the backup: name another place")
     with contextlib.ExitStack() as stack:
-        with _readable(target):
+        with _explain_unreadable(target):
             ledger = stack.enter_context(closing(Ledger(target)))
             stack.enter_context(ledger.locked())
             recorded, account = recorded_access(ledger), spending_of(ledger)
-        yield Present(target, ledger, noted, account, access or recorded)
+        yield PresentFiles(target, ledger, noted, account, access or recorded)
 
 
-def would_lose(
+def loss_refusal(
     target: Path,
     lost: int,
     stated: int | None,
@@ -461,7 +463,7 @@ def _common_records(one: sqlite3.Connection, other: sqlite3.Connection) -> int:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _explain_unreadable(path: Path) -> Iterator[None]:
     """Raise errors of reading a present file with advice on how to restore without it."""
     try:
         yield

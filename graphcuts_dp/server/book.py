@@ -44,8 +44,8 @@ APPLICATION = 0x67634253  # "gcBS"
 FOLDER = "graphs"  # begins the names of the registry and the lock of a folder of stores
 GRAPH_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 VERSION = 4  # of the tables
-_ONE_STORE = 3  # version with one store, in a table `pairing`
-_LOG_ROTATES = 2  # version without the table `pairing`
+_VERSION_OF_ONE_STORE = 3  # it has one store, in the table `pairing`
+_VERSION_WITHOUT_PAIRING = 2  # it has no store
 
 _TABLES = {
     "about": "(id INTEGER PRIMARY KEY CHECK (id = 1), salt BLOB NOT NULL, "
@@ -74,7 +74,7 @@ _INDICES = (
     "CREATE INDEX IF NOT EXISTS requests_of_analyst ON requests (store, owner)",
     "CREATE INDEX IF NOT EXISTS requests_in_state ON requests (store, state)",
 )
-# Lines may go that were rotated out of the book, and no others.
+# Only lines that were rotated out of the book may be deleted.
 _TRIGGERS = {
     f"audit_no_{event.lower()}": f"CREATE TRIGGER audit_no_{event.lower()} BEFORE {event} ON audit "
     f"{when} BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END"
@@ -82,14 +82,14 @@ _TRIGGERS = {
 }
 # Statements that turn a registry of an earlier version into one of the next.
 _UPGRADES = {
-    _LOG_ROTATES: (
+    _VERSION_WITHOUT_PAIRING: (
         (
             "CREATE TABLE pairing (id INTEGER PRIMARY KEY CHECK (id = 1), store TEXT NOT NULL, "
             "access TEXT NOT NULL, head TEXT NOT NULL)"
         ),
         "INSERT INTO pairing VALUES (1, '', '', '')",
     ),
-    _ONE_STORE: (
+    _VERSION_OF_ONE_STORE: (
         f"CREATE TABLE stores {_TABLES['stores']}",
         "INSERT INTO stores SELECT store, '', head FROM pairing WHERE store != ''",
         "ALTER TABLE about ADD COLUMN access TEXT NOT NULL DEFAULT ''",
@@ -165,7 +165,9 @@ class Changes:
             self.execute("UPDATE about SET access = ?", (str(head),))
 
     def note_store(self, store: str, head: str, name: str | None = None) -> None:
-        """Note where a store stands; what a book had before it knew any store belongs to the first.
+        """Note the head of a store.
+
+        Requests and keys that a book had before it knew any store belong to the first one.
 
         Args:
             store: identifier of the store.
@@ -231,10 +233,10 @@ class Book:
                 changes.execute(f"PRAGMA application_id = {APPLICATION}")
                 changes.execute(f"PRAGMA user_version = {VERSION}")
             elif application == APPLICATION and version in (*_UPGRADES, VERSION):
-                for earlier in range(version, VERSION):
-                    for statement in _UPGRADES[earlier]:
+                for old_version in range(version, VERSION):
+                    for statement in _UPGRADES[old_version]:
                         changes.execute(statement)
-                    changes.execute(f"PRAGMA user_version = {VERSION}")
+                    changes.execute(f"PRAGMA user_version = {old_version + 1}")
             else:
                 raise LedgerError(f"{self.path} is no book of this version of the program")
             for statement in _INDICES:
@@ -294,7 +296,7 @@ class Book:
         return Head(*self.rows("SELECT seq, digest FROM about")[0])
 
     @property
-    def access(self) -> Head | None:
+    def access_line(self) -> Head | None:
         """Return the line of the audit log of the latest change of who may do what, or None."""
         ((text,),) = self.rows("SELECT access FROM about")
         return Head.parse(text) if text else None
@@ -374,7 +376,7 @@ class BookChange:
     book: Book
     make: Callable[[Changes], object]
 
-    def chosen_from(self, parts: Sequence[Any]) -> "list[BookChange]":
+    def parts_to_join(self, parts: Sequence[Any]) -> "list[BookChange]":
         """Return this change, and all others of the same registry."""
         others = (part for part in parts if isinstance(part, BookChange))
         return [self, *(part for part in others if part.book is self.book)]
@@ -462,7 +464,7 @@ def verify(
         )
     if expected is not None and expected.records == number and expected != start:
         raise LedgerError(f"line {number} of the audit log is not that of the kept head")
-    has_expected = expected is None or expected == start
+    is_head_reached = expected is None or expected == start  # or no head is expected
     for entry, stored_digest in lines:
         digest = digest_of_entry(digest, entry)
         if entry.seq != number + 1 or stored_digest != digest:
@@ -471,8 +473,8 @@ def verify(
         if expected is not None and expected.records == number:
             if expected.digest != digest:
                 raise LedgerError(f"line {number} of the audit log is not that of the kept head")
-            has_expected = True
-    if not has_expected:
+            is_head_reached = True
+    if not is_head_reached:
         raise LedgerError("the audit log is shorter than at the kept head: lines are missing")
     return Head(number, digest)
 
@@ -488,7 +490,7 @@ def read_export(text: str) -> tuple[Head, list[tuple[LogLine, bytes]]]:
         start = Head.parse(header["after"])
         if not start.records and start.digest != first_digest(bytes.fromhex(header["salt"])):
             raise ValueError("a first line of another log")
-        return start, [_line(values) for values in lines]
+        return start, [_line_from(values) for values in lines]
     except (ValueError, LookupError, TypeError, AttributeError, ParameterError):
         raise ParameterError("that is no audit log as `serve access log` writes it") from None
 
@@ -529,7 +531,7 @@ def _open_file(path: Path, failure: str) -> int:
         raise LedgerError(f"{failure}: {problem.strerror}") from None
 
 
-def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:
+def _line_from(values: dict[str, Any]) -> tuple[LogLine, bytes]:
     """Return a line and its digest from the plain values of `line_of`."""
     entry = LogLine(*(values[name] for name in ("seq", "time", "who", "what", "body")))
     return entry, bytes.fromhex(values["digest"])

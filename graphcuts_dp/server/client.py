@@ -41,10 +41,10 @@ from graphcuts_dp.session.store_sessions import Remaining
 _CHUNK = 64  # queries of a request, at most
 _TEXT = 4 << 20  # characters of a request of several queries, at most
 _PAGE = 10_000  # labels that are asked for at once
-_NAMED = 16  # numbers that the server makes of a named coefficient, as `server.models` counts
+_NUMBERS_OF_ENTRY = 16  # a named coefficient counts as so many numbers, as in `server.models`
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
 _WHOLE_SERVER = ("/v1/me", "/v1/graphs")  # all other requests are about one graph
-_AGAIN = (429, 502, 503, 504)  # 502 and 504: a proxy does not reach the server
+_RETRY_STATUSES = (429, 502, 503, 504)  # 502 and 504: a proxy cannot reach the server
 
 
 def connect(
@@ -140,7 +140,7 @@ class Connection:
         elif parts.hostname not in ("127.0.0.1", "localhost", "::1"):
             raise ParameterError("a token is sent by https alone, but to this machine")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        self._open: http.client.HTTPConnection | None = None
+        self._http: http.client.HTTPConnection | None = None
 
     def __repr__(self) -> str:
         return f"{self._host}:{self._port}"
@@ -157,10 +157,10 @@ class Connection:
         reason = "it does not answer"
         for pause in (*_PAUSES, None):
             try:
-                if self._open is None:
-                    self._open = self._new_connection()
-                self._open.request(method, self._base + self._routed(path), text, headers)
-                reply = self._open.getresponse()
+                if self._http is None:
+                    self._http = self._new_connection()
+                self._http.request(method, self._base + self._path_at_graph(path), text, headers)
+                reply = self._http.getresponse()
                 content = reply.read()
             except (OSError, http.client.HTTPException) as problem:
                 if isinstance(problem, ssl.SSLCertVerificationError):
@@ -170,14 +170,14 @@ class Connection:
             else:
                 if reply.status < 400:
                     return content
-                if reply.status not in _AGAIN or pause is None:
+                if reply.status not in _RETRY_STATUSES or pause is None:
                     raise _error_of(reply.status, content)
             if pause is not None:
                 time.sleep(pause)
         raise ServerError(f"the server at {self} cannot be reached: {reason}")
 
-    def _routed(self, path: str) -> str:
-        """Return a path with the name of the graph, if it is of one and there is a name."""
+    def _path_at_graph(self, path: str) -> str:
+        """Return a path, with the name of the graph if it is about one and the graph has a name."""
         if self.graph is None or path in _WHOLE_SERVER:
             return path
         return f"/v1/graphs/{quote(self.graph, safe='')}{path.removeprefix('/v1')}"
@@ -204,9 +204,9 @@ class Connection:
 
     def close(self) -> None:
         """Hang up."""
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        if self._http is not None:
+            self._http.close()
+            self._http = None
 
 
 @final
@@ -253,7 +253,7 @@ class RemoteSession:
         "waiting" is for the curator; "approved" has not begun, since the store could not take it:
         `connect` again with the same terms begins it.
         """
-        return str(self._now()["state"])
+        return str(self._load_status()["state"])
 
     @property
     def guarantee(self) -> str:
@@ -268,13 +268,13 @@ class RemoteSession:
     @property
     def error_bound(self) -> float | None:
         """Return the largest half width of an interval, in weight; None before it has begun."""
-        bound = self._now()["error_bound"]
+        bound = self._load_status()["error_bound"]
         return None if bound is None else float(bound)
 
     @property
     def remaining(self) -> Remaining:
         """Return what is left, as of the latest answer."""
-        status = self._now()
+        status = self._load_status()
         return Remaining(status["queries_left"], status["updates_left"])
 
     @cached_property
@@ -374,7 +374,7 @@ class RemoteSession:
         except (ValueError, TypeError):
             raise _no_server(self._connection) from None
 
-    def _now(self) -> dict[str, Any]:
+    def _load_status(self) -> dict[str, Any]:
         """Ask for the status of the session, and return it."""
         self._status = self._connection.ask("GET", self._path())
         return self._status
@@ -420,7 +420,7 @@ class RemoteSession:
         plain = query_to_dict(query, self.universe)
         if isinstance(query, RankOneQuery):
             return plain, rows + columns
-        return plain, rows * columns + _NAMED * len(plain["entries"])
+        return plain, rows * columns + _NUMBERS_OF_ENTRY * len(plain["entries"])
 
     def _query_of(self, item: dict[str, Any]) -> Question:
         """Return the query of an answer on the record."""

@@ -49,7 +49,7 @@ from graphcuts_dp.server.models import (
 from graphcuts_dp.server.open_sessions import OpenSessions, QueriesOfSession, SimulatedGraph
 from graphcuts_dp.server.pairing import check_pair, note_store, people_of
 from graphcuts_dp.server.people import People, Person
-from graphcuts_dp.server.queues import Steps, finished
+from graphcuts_dp.server.queues import Steps, run_all
 from graphcuts_dp.server.readiness import not_ready
 from graphcuts_dp.server.requests import (
     APPROVED,
@@ -103,7 +103,7 @@ class Desk:
     A session is approved in the registry, then begun on the store; a crash, a full disk or a busy
     store can come between the two. It counts against the limits of its analyst from its approval
     on: by its terms until it is on the store, and then by what the store has recorded. It begins
-    when it is approved; where that failed, when its analyst asks for it again, or a curator
+    when it is approved. If that fails, it begins when its analyst requests it again, or a curator
     approves it again. The limits are checked each time, and no other request begins it. If a
     curator refuses a session that was approved and has not begun, it no longer counts.
 
@@ -194,7 +194,7 @@ class Desk:
     @property
     def spent(self) -> Cost | None:
         """Return the cost of all uses together; None if there are none."""
-        with self._followed() as index:
+        with self._updated_index() as index:
             return index.total
 
     @property
@@ -217,7 +217,7 @@ class Desk:
         """Return all uses, each with the epsilon of those up to it; and the head of the store."""
         uses: list[tuple[Use, float]] = []
         while True:
-            with self._followed() as index:
+            with self._updated_index() as index:
                 stop = min(len(index), len(uses) + LISTED_AT_ONCE)
                 epsilons = index.epsilons(stop)[len(uses) :]
                 numbers = range(len(uses) + 1, stop + 1)
@@ -252,7 +252,7 @@ class Desk:
         """Return what every mechanism would guarantee, see `Forecasts.plan`."""
         return self.forecasts.plan(question)
 
-    def dummy(self, dummy_in: DummyIn) -> Steps[list[AnswerOut]]:
+    def simulated_answers(self, dummy_in: DummyIn) -> Steps[list[AnswerOut]]:
         """Answer queries about a simulated graph, in steps: free, and of no private data.
 
         Raises:
@@ -288,12 +288,12 @@ class Desk:
         """
         terms = self.terms_of(session_in)
         warning = self.forecast(terms).warning
-        self._follow_all()  # before the book is locked, since stores may be busy
+        self._update_all()  # before the book is locked, since stores may be busy
         with self.book.writing() as changes:
             name = id_of_session(person.name, session_in.name)
             request = self.requests.find(name)
             if request is None:
-                state = APPROVED if self._allowed(name, terms).preapproved else WAITING
+                state = APPROVED if self._check_allowed(name, terms).preapproved else WAITING
                 request = SessionRequest(name, person.name, terms, state, now(), None)
                 self.requests.add(changes, request)
                 note = {"session": name, "terms": terms, "state": state}
@@ -321,7 +321,7 @@ class Desk:
             BudgetError: a limit or the budget does not allow it; it stays as it was.
             RefusedError: no such session, its analyst was revoked, it was refused, or has begun.
         """
-        self._follow_all()  # before the book is locked, since stores may be busy
+        self._update_all()  # before the book is locked, since stores may be busy
         with self.book.writing() as changes:
             request = self.requests.get(name)
             if request.state == REFUSED or (
@@ -329,7 +329,7 @@ class Desk:
             ):
                 raise RefusedError(409, "that was decided already", kind="decided")
             if approve:
-                self._allowed(name, request.terms)
+                self._check_allowed(name, request.terms)
             state = APPROVED if approve else REFUSED
             self.requests.decide(changes, request, state, note)
             log_body = {"session": name, "note": note}
@@ -351,21 +351,21 @@ class Desk:
             analyst: name of the person.
             without: a session that is not counted unless it is on the store.
         """
-        on_store = self._index.of(analyst)
+        begun_sessions = self._index.of(analyst)
         not_begun = [
             request
             for request in self._not_begun.get(analyst, {}).values()
             if request.id != without and not self._is_on_store(request)
         ]
-        costs = on_store.costs
+        costs = begun_sessions.costs
         if not_begun:
             costs = costs.with_more(self.forecast(request.terms).cost for request in not_begun)
-        queries = on_store.queries + sum(request.terms["queries"] for request in not_begun)
+        queries = begun_sessions.queries + sum(request.terms["queries"] for request in not_begun)
         return Claims(costs, queries, len(not_begun))
 
     def all_claims(self, analyst: str) -> Claims:
         """Return what counts against the limits of a person, on all graphs together."""
-        self._follow_all()
+        self._update_all()
         return self.claims(analyst).beside(self._claims_elsewhere(analyst))
 
     def _claims_elsewhere(self, analyst: str) -> Claims:
@@ -375,7 +375,7 @@ class Desk:
             claims = claims.beside(desk.claims(analyst))
         return claims
 
-    def _allowed(self, name: str, terms: dict[str, Any]) -> Person:
+    def _check_allowed(self, name: str, terms: dict[str, Any]) -> Person:
         """Return the analyst of a session, if the registry and the store let it begin.
 
         Raises:
@@ -404,12 +404,12 @@ class Desk:
 
     def _begin(self, request: SessionRequest) -> None:
         """Begin a session that was approved, unless it has begun: the one place that does."""
-        self._follow_all()  # not while this store is locked: backups lock stores in order
-        with self._followed():
+        self._update_all()  # not while this store is locked: backups lock stores in order
+        with self._updated_index():
             if self._is_on_store(request):
                 return
             self._not_begun.setdefault(request.analyst, {})[request.id] = request
-            self._allowed(request.id, request.terms)
+            self._check_allowed(request.id, request.terms)
             self._open(request, request.terms)
         del self._not_begun[request.analyst][request.id]
         self._note_store()
@@ -432,7 +432,7 @@ class Desk:
         self, person: Person, name: str, ask_in: Ask, key: str | None
     ) -> tuple[list[AnswerOut], int]:
         """Answer queries: `ask_in_steps` without a pause."""
-        return finished(self.ask_in_steps(person, name, ask_in, key))
+        return run_all(self.ask_in_steps(person, name, ask_in, key))
 
     def ask_in_steps(
         self, person: Person, name: str, ask_in: Ask, key: str | None
@@ -542,9 +542,9 @@ class Desk:
 
     # What is on the record of sessions.
 
-    def on_store(self, request: SessionRequest) -> SessionStatus | None:
+    def status_of(self, request: SessionRequest) -> SessionStatus | None:
         """Return the status of a session on the store; None before it has begun."""
-        with self._followed() as index:
+        with self._updated_index() as index:
             use = index.use(request.id)
             return None if use is None else session_status(self._ledger, use)
 
@@ -575,7 +575,7 @@ class Desk:
         Raises:
             RefusedError: no such session.
         """
-        request = self.requests.readable(person, name)
+        request = self.requests.get_visible(person, name)
         if not self._has_begun(request):
             return 0, iter(())
         entries = self._session(request).history
@@ -588,7 +588,7 @@ class Desk:
         Raises:
             RefusedError: no such session, or it has not begun.
         """
-        request = self.requests.readable(person, name)
+        request = self.requests.get_visible(person, name)
         self._check_begun(request)
         with self.book.writing() as changes:
             changes.log(person.name, "export", {"session": name})
@@ -598,9 +598,9 @@ class Desk:
 
     def _status_of_one(self, request: SessionRequest) -> LedgerStatus:
         """Return the ledger as an analyst may see it: one session, and the sums of all uses."""
-        with self._followed() as index:
+        with self._updated_index() as index:
             use, total, budget = index.use(request.id), index.total, self.budget
-            if use is None or total is None:  # it has begun
+            if use is None or total is None:  # impossible: `_check_begun` has passed
                 raise RefusedError(404, NO_SESSION)
             session = session_status(self._ledger, use)
             return LedgerStatus(
@@ -622,31 +622,31 @@ class Desk:
 
     def _note_store(self) -> None:
         """Have the registry note the head of the store: a session has begun, or the server ends."""
-        with suppress(LedgerError):  # an older note, which is there then, is harmless
+        with suppress(LedgerError):  # an older note stays, which is harmless
             with self._ledger.locked():
                 head = self._ledger.head
             note_store(self._ledger, self.book, head)
 
     @contextmanager
-    def _followed(self) -> Iterator[UseIndex]:
-        """Lock the store, with the index of its uses up to date."""
+    def _updated_index(self) -> Iterator[UseIndex]:
+        """Lock the store, and yield the index of its uses, which is then up to date."""
         with self._ledger.locked():
-            self._index.follow()
+            self._index.update()
             yield self._index
 
-    def _follow_all(self) -> None:
-        """Take into account what has begun on the stores of all graphs of the server."""
+    def _update_all(self) -> None:
+        """Update the indices of the stores of all graphs of the server."""
         for desk in (self, *self.others):
-            with desk._followed():
+            with desk._updated_index():
                 pass
 
     def _is_on_store(self, request: SessionRequest) -> bool:
-        """Return whether a session is on the store, as of when it was followed last."""
+        """Return whether a session is on the store, by the index as it was updated last."""
         return self._index.number(request.id) is not None
 
     def _has_begun(self, request: SessionRequest) -> bool:
         """Return whether a session was approved and is on the store."""
-        with self._followed():
+        with self._updated_index():
             return request.state == APPROVED and self._is_on_store(request)
 
     def _check_begun(self, request: SessionRequest) -> None:
@@ -666,7 +666,7 @@ class Desk:
             RefusedError: there is none that the person may see, it is of another analyst, or it has
                 not begun.
         """
-        request = self.requests.readable(person, name)
+        request = self.requests.get_visible(person, name)
         if request.analyst != person.name:
             raise RefusedError(403, "only the analyst of a session asks in it", kind="not-yours")
         return self._session(request)
@@ -685,5 +685,5 @@ class Desk:
 
     def _open(self, request: SessionRequest, terms: dict[str, Any]) -> Session:
         """Open a session of the store, or begin it by its terms."""
-        with self._followed() as index:
+        with self._updated_index() as index:
             return self._sessions.open(request.id, index.use(request.id), terms)

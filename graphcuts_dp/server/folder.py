@@ -127,7 +127,7 @@ class ServerFiles:
         return Book(book_of(self.base))
 
     def _take_over(self) -> None:
-        """Make the registry of a store that was served alone before that of the folder.
+        """Take over the registry of the one store that was served alone before, for the folder.
 
         Raises:
             LedgerError: several stores have one.
@@ -179,7 +179,7 @@ class ServerFiles:
                 check_none_missing(self, book)
 
     @contextmanager
-    def paired(self) -> Iterator[tuple[Ledger, Book]]:
+    def open_pair(self) -> Iterator[tuple[Ledger, Book]]:
         """Open the registry, and check that all stores are of its time.
 
         Yields:

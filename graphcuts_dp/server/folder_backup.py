@@ -23,16 +23,16 @@ from graphcuts_dp.ledger.opening import Store, open_ledger, store_id
 from graphcuts_dp.ledger.uses import MADE_BY, time_now
 from graphcuts_dp.server.backup import (
     MANIFEST_FILE,
-    Present,
-    altered,
+    PresentFiles,
+    altered_backup,
     aside_of,
-    bring,
+    copy_verified,
     digest_of_file,
     exchange,
     hidden_folder,
-    lacks,
-    present_at,
-    would_lose,
+    lacks_change,
+    loss_refusal,
+    open_present,
     write_flushed,
     write_manifest,
 )
@@ -229,10 +229,10 @@ def restore_folder(
     with present_files.serving(), hidden_folder(base, folder) as part, ExitStack() as stack:
         copied = _copies(backup, part, manifest)
         accounts = _check_copies(backup, copied, manifest)
-        present: dict[str, Present] = {}
+        present: dict[str, PresentFiles] = {}
         for name in names:
             present_store = stack.enter_context(
-                present_at(targets[name], book_of(base), manifest.stores[name].store)
+                open_present(targets[name], book_of(base), manifest.stores[name].store)
             )
             if present_store is not None:
                 present[name] = present_store
@@ -244,8 +244,10 @@ def restore_folder(
         lost = sum(store.lost(copied.stores[name].file) for name, store in present.items())
         if lost != (lose_records or 0):
             account = next(iter(accounts.values()))
-            raise LedgerError(would_lose(folder, lost, lose_records, account, None))
-        revoked = any(lacks(book_of(copied.base), store.access) for store in present.values())
+            raise LedgerError(loss_refusal(folder, lost, lose_records, account, None))
+        revoked = any(
+            lacks_change(book_of(copied.base), store.access) for store in present.values()
+        )
         if revoked:
             revoke_all_of_folder(copied, by=_BY)
         for name in names:
@@ -292,16 +294,16 @@ def _copies(backup: Path, part: Path, manifest: FolderManifest) -> ServerFiles:
     Raises:
         LedgerError: a file is missing, or has another digest.
     """
-    bring(backup / _REGISTRY_FILE, part / _REGISTRY_FILE, manifest.registry_sha256, backup)
+    copy_verified(backup / _REGISTRY_FILE, part / _REGISTRY_FILE, manifest.registry_sha256, backup)
     stores = {}
     for name, copy in manifest.stores.items():
         path = part / f"{name}{STORE_ENDING}"
-        bring(backup / path.name, path, copy.sha256, backup)
+        copy_verified(backup / path.name, path, copy.sha256, backup)
         options = path.with_suffix(OPTIONS_ENDING)
         try:
             text = (backup / options.name).read_bytes()
         except OSError:
-            raise altered(backup) from None
+            raise altered_backup(backup) from None
         write_flushed(options, text)
         stores[name] = Store(path)
     return ServerFiles(part / FOLDER, stores, part)
@@ -319,9 +321,9 @@ def _check_copies(
     for name, copy in manifest.stores.items():
         with closing(Ledger(copied.stores[name].file, read_only=True)) as ledger:
             if (store_id(ledger), str(ledger.head)) != (copy.store, copy.head):
-                raise altered(backup)
+                raise altered_backup(backup)
             ledger.check_all()
             accounts[name] = spending_of(ledger)
-    with copied.paired() as (ledger, _):
+    with copied.open_pair() as (ledger, _):
         recorded_access(ledger)
     return accounts

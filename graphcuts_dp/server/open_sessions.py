@@ -157,7 +157,7 @@ class QueriesOfSession:
     queries: Sequence[Question]
     unguaranteed: bool
 
-    def chosen_from(self, parts: Sequence[JointPart]) -> "list[QueriesOfSession]":
+    def parts_to_join(self, parts: Sequence[JointPart]) -> "list[QueriesOfSession]":
         """Return these queries, and those that are answered together with them.
 
         Those of other sessions of the same store, as long as all together are not more than one

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from graphcuts_dp.server.models import RefusedError
 
-READING = ("GET", "HEAD", "OPTIONS")  # methods that change nothing
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")  # of HTTP: they change nothing
 _SAME_SITE = ("same-origin", "none")  # "none": typed into the address bar
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -39,7 +39,7 @@ def check_origin(method: str, headers: Sequence[tuple[bytes, bytes]], *, secure:
     Raises:
         RefusedError: the browser says that the request comes from elsewhere.
     """
-    if method in READING:
+    if method in SAFE_METHODS:
         return
     sites, origins = values_of(headers, b"sec-fetch-site"), values_of(headers, b"origin")
     hosts = values_of(headers, b"host")

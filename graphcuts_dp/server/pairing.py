@@ -12,11 +12,12 @@ tokens back that were revoked, an older store a budget that was spent. So each k
   change, after each answer, when a session begins and when the server ends. A store that does not
   contain these records is an older one or a different one.
 
-Order of a change, and what a crash leaves:
-    1. the registry commits it           it holds from here on
-    2. the store records its line        before: the next opening does it; an older registry would
-                                         go unnoticed until then, and the command has not ended
-    3. the registry notes the store      before: the note is older, which is harmless
+A change takes three steps:
+    1. The registry commits it: it holds from here on.
+    2. The store records its line. After a crash before this step, the next opening records it;
+       until then an older registry would go unnoticed, but the command has not ended either.
+    3. The registry notes the store. After a crash before this step the note is older, which is
+       harmless.
 Both are opened for writing only after `check_pair`.
 """
 
@@ -62,12 +63,12 @@ def check_store(ledger: Ledger, book: Book) -> None:
             f"{book.path} is the registry of another store than {path}: bring back the one that "
             "belongs to it"
         )
-    noted = stores.get(store_id(ledger))
-    if noted is None:
+    noted_head = stores.get(store_id(ledger))
+    if noted_head is None:
         return
     with ledger.locked():
-        missing = noted.records - ledger.records
-        unchanged = noted == ledger.head
+        missing = noted_head.records - ledger.records
+        unchanged = noted_head == ledger.head
     if unchanged:
         return
     if missing > 0:
@@ -77,7 +78,7 @@ def check_store(ledger: Ledger, book: Book) -> None:
             "or both from one backup with `graphcuts-dp serve restore`"
         )
     try:
-        Ledger(path, expected=noted).close()
+        Ledger(path, expected=noted_head).close()
     except LedgerError as problem:
         raise LedgerError(
             f"{path} does not go on from the records that its registry {book.path} knows: bring "
@@ -91,8 +92,8 @@ def check_registry(ledger: Ledger, book: Book) -> None:
     Raises:
         LedgerError: it is older, or another one.
     """
-    recorded = recorded_access(ledger)
-    if recorded is not None and not book.contains(recorded):
+    recorded_line = recorded_access(ledger)
+    if recorded_line is not None and not book.contains(recorded_line):
         raise LedgerError(_older_registry(ledger.file.path, book.path))
 
 
@@ -112,10 +113,10 @@ def record_access(ledger: Ledger, book: Book) -> None:
         LedgerError: a file cannot be written.
     """
     with ledger.locked():  # so that nobody else records a later line before this one
-        recorded, access = recorded_access(ledger), book.access
-        if access is None and recorded is None and book.log_head.records:
+        recorded_line, access = recorded_access(ledger), book.access_line
+        if access is None and recorded_line is None and book.log_head.records:
             access = book.log_head  # a registry of an earlier version
-        if access not in (None, recorded):
+        if access not in (None, recorded_line):
             with ledger.writing() as entries:
                 entries.add(Kind.REGISTRY, 0, {_LINE: str(access), "time": time_now()})
         head = ledger.head
@@ -167,7 +168,7 @@ def open_registry(store: Store, path: Path | None = None) -> Book:
 
 
 @contextmanager
-def paired(store: Store) -> Iterator[tuple[Ledger, Book]]:
+def open_pair(store: Store) -> Iterator[tuple[Ledger, Book]]:
     """Open a store and its registry that are of the same time.
 
     Raises:

@@ -36,8 +36,8 @@ class JointPart(Protocol):
     Work yields it, and gets its result from `yield`, or its exception is raised there.
     """
 
-    def chosen_from(self, parts: "Sequence[JointPart]") -> "Sequence[JointPart]":
-        """Return this part, and those of others that are done together with it.
+    def parts_to_join(self, parts: "Sequence[JointPart]") -> "Sequence[JointPart]":
+        """Return this part, and those of `parts` that can be done together with it.
 
         Args:
             parts: the others that wait in this round.
@@ -55,18 +55,18 @@ class JointPart(Protocol):
 Steps = Generator[JointPart | None, Any, Result]
 
 
-def finished(steps: "Steps[Result]") -> Result:
-    """Do all steps without a pause, and return their result; each part is done by itself."""
+def run_all(steps: "Steps[Result]") -> Result:
+    """Run all steps without a pause, and return their result; each part is done by itself."""
     reply: Any = None
     while True:
         try:
-            part = _go_on(steps, reply)
+            part = _continue(steps, reply)
         except StopIteration as stop:
             return cast(Result, stop.value)
         reply = None if part is None else part.do_together([part])[0]
 
 
-def _go_on(steps: "Steps[Any]", reply: Any) -> JointPart | None:
+def _continue(steps: "Steps[Any]", reply: Any) -> JointPart | None:
     """Continue work with the result, or the exception, of the part that it has yielded."""
     return steps.throw(reply) if isinstance(reply, Exception) else steps.send(reply)
 
@@ -106,7 +106,7 @@ class _Job:
         """
         self.part = None
         try:
-            self.part = _go_on(self.steps, reply)
+            self.part = _continue(self.steps, reply)
         except StopIteration as stop:
             self.done, self.result = True, stop.value
         except BaseException as problem:  # raised where the result is awaited
@@ -122,24 +122,24 @@ class _Job:
             self.future.set_result(self.result)
 
 
-def _work_round(jobs: Sequence[_Job], ended: Callable[[_Job], None]) -> None:
+def _work_round(jobs: Sequence[_Job], on_end: Callable[[_Job], None]) -> None:
     """Give each job one turn, and do parts together that can be.
 
     Args:
         jobs: of different persons.
-        ended: called with each job whose work has ended.
+        on_end: called with each job whose work has ended.
     """
 
     def go_on(job: _Job, reply: Any = None) -> None:
         job.go_on(reply)
         if job.done:
-            ended(job)
+            on_end(job)
 
     for job in jobs:
         go_on(job)
     while waiting := {id(job.part): job for job in jobs if job.part is not None}:
-        first, *further = (cast(JointPart, job.part) for job in waiting.values())
-        parts = first.chosen_from(further)
+        first, *other_parts = (cast(JointPart, job.part) for job in waiting.values())
+        parts = first.parts_to_join(other_parts)
         try:
             replies = first.do_together(parts)
         except Exception as problem:
@@ -237,7 +237,7 @@ class UnderWay:
     """
 
     def __init__(self, person: int, session: int) -> None:
-        self._limits = {False: person, True: session}  # by whether a key names a session
+        self._person_limit, self._session_limit = person, session
         self._counts: Counter[tuple[str, ...]] = Counter()
 
     def enter(self, person: str, session: str | None = None) -> Callable[[], None]:
@@ -256,7 +256,7 @@ class UnderWay:
         """
         keys: list[tuple[str, ...]] = [(person,)] + ([] if session is None else [(person, session)])
         for key in keys:
-            limit = self._limits[len(key) > 1]
+            limit = self._person_limit if len(key) == 1 else self._session_limit
             if self._counts[key] >= limit:
                 whose = "of yours" if len(key) == 1 else "of yours in this session"
                 raise RefusedError(

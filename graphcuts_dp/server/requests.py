@@ -21,7 +21,7 @@ NOT_BEGUN: Final = {
     APPROVED: "the session was approved but could not begin, and nothing was spent; ask for it "
     "again with the same name and terms",
 }
-_COLUMNS = "id, owner, terms, state, asked, note"
+_COLUMNS = "id, owner, terms, state, asked, note"  # `asked` is the time, `owner` the analyst
 
 
 @final
@@ -73,15 +73,15 @@ class SessionRequests:
 
     def __iter__(self) -> Iterator[SessionRequest]:
         """Yield all requests, in the order in which they came."""
-        return self._where("1")
+        return self._select("1")
 
     def in_state(self, state: str) -> Iterator[SessionRequest]:
         """Yield the requests in a state."""
-        return self._where("state = ?", state)
+        return self._select("state = ?", state)
 
     def find(self, session: str) -> SessionRequest | None:
         """Return the request for a session, by "analyst.name"; None if there is none."""
-        return next(self._where("id = ?", session), None)
+        return next(self._select("id = ?", session), None)
 
     def get(self, session: str) -> SessionRequest:
         """Return the request for a session, by "analyst.name".
@@ -94,20 +94,20 @@ class SessionRequests:
             raise RefusedError(404, NO_SESSION)
         return request
 
-    def visible(self, person: Person) -> Iterator[SessionRequest]:
-        """Yield the requests that a person may see: theirs and granted ones; a curator sees all."""
-        condition, analysts = self._seen_by(person)
-        return self._where(condition, *analysts)
+    def visible_to(self, person: Person) -> Iterator[SessionRequest]:
+        """Yield the requests that a person may see: their own, granted ones; all for a curator."""
+        condition, analysts = self._visibility(person)
+        return self._select(condition, *analysts)
 
-    def readable(self, person: Person, session: str) -> SessionRequest:
+    def get_visible(self, person: Person, session: str) -> SessionRequest:
         """Return the request for a session that somebody may see.
 
         Raises:
             RefusedError: there is none of this name, or the person may not see it. Both have the
                 same message, and read the same rows.
         """
-        condition, analysts = self._seen_by(person)
-        request = next(self._where(f"id = ? AND {condition}", session, *analysts), None)
+        condition, analysts = self._visibility(person)
+        request = next(self._select(f"id = ? AND {condition}", session, *analysts), None)
         if request is None:
             raise RefusedError(404, NO_SESSION)
         return request
@@ -142,14 +142,14 @@ class SessionRequests:
         )
         return dict(rows)
 
-    def _seen_by(self, person: Person) -> tuple[str, tuple[str, ...]]:
+    def _visibility(self, person: Person) -> tuple[str, tuple[str, ...]]:
         """Return the condition of SQL on requests that a person may see, and its values."""
         if person.role == CURATOR:
             return "1", ()
         analysts = (person.name, *self._people.analysts_read_by(person.name))
         return f"({' OR '.join(['owner = ?'] * len(analysts))})", analysts
 
-    def _where(self, condition: str, *values: object) -> Iterator[SessionRequest]:
+    def _select(self, condition: str, *values: object) -> Iterator[SessionRequest]:
         """Yield the requests for which a condition of SQL holds; terms are read one at a time."""
         statement = (
             f"SELECT {_COLUMNS} FROM requests WHERE store = ? AND {condition} "  # noqa: S608

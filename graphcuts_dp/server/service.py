@@ -1,6 +1,6 @@
-"""Parts that all handlers share: session services with one thread, the clock, rates, who asks.
+"""The parts of a server that all handlers share: `Service`, and the sender of a request.
 
-A token in the header of a request shows who sends it, or the cookie of a login with a CSRF token.
+The sender is known by a token in the header, or by the cookie of a login with a CSRF token.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.metrics import GraphFigures, Metrics
 from graphcuts_dp.server.models import RefusedError, refusal_of
-from graphcuts_dp.server.origins import READING
+from graphcuts_dp.server.origins import SAFE_METHODS
 from graphcuts_dp.server.people import ANALYST, CURATOR, MONITOR, Login, Person, digest_of
 from graphcuts_dp.server.proxy_sign_in import ProxySignIn
 from graphcuts_dp.server.queues import Steps, Turns, UnderWay, one_step
@@ -46,8 +46,8 @@ _TOKEN_WANTED = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
 class Service:
     """The running parts of a server.
 
-    All that touches the store is done by one thread; what touches public numbers alone, by another.
-    The event loop does neither. On each thread the persons who ask take turns, see `queues`.
+    One thread does all work on the store, another all work on public numbers alone, and the event
+    loop does neither. On each thread the persons who ask take turns, see `queues`.
 
     Args:
         desk: open; it is closed with the service. Of several graphs, one desk for each; all have
@@ -89,13 +89,13 @@ class Service:
             self.sign_in = ProxySignIn(header, binding.shared_secret)
         self.metrics: Metrics = Metrics()
         self.metrics.graphs.update(self.figures())
-        self._checked = -math.inf  # time of the latest check that changes can be taken
-        self._not_ready: str | None = None  # its result
-        self._checking = asyncio.Lock()
+        self._check_time = -math.inf  # of the latest check whether changes can be taken
+        self._not_ready: str | None = None  # the result of that check
+        self._check_lock = asyncio.Lock()
         self.overruns = 0
         self._store = Turns("store")
         self._public = Turns("public", _lower_priority)
-        self._closing = threading.Lock()
+        self._close_lock = threading.Lock()
         self._closed = False
 
     def _failures(self) -> Rates:
@@ -108,22 +108,22 @@ class Service:
         Raises:
             RefusedError: for an error of the package that the work raised, as HTTP states it.
         """
-        return await self._on(self._store, one_step(functools.partial(work, *values)))
+        return await self._run_steps(self._store, one_step(functools.partial(work, *values)))
 
     async def steps_at_store(self, steps: Steps[Result]) -> Result:
         """Do something on the thread of the store, in steps between which others take turns."""
-        return await self._on(self._store, steps)
+        return await self._run_steps(self._store, steps)
 
-    async def aside(self, work: Callable[..., Result], *values: object) -> Result:
-        """Do something that reads public numbers alone, on another thread, as `at_store`."""
-        return await self._on(self._public, one_step(functools.partial(work, *values)))
+    async def on_public_thread(self, work: Callable[..., Result], *values: object) -> Result:
+        """Do something as `at_store`, on the thread for work on public numbers alone."""
+        return await self._run_steps(self._public, one_step(functools.partial(work, *values)))
 
-    async def steps_aside(self, steps: Steps[Result]) -> Result:
-        """Do something that reads public numbers alone, in steps, as `steps_at_store`."""
-        return await self._on(self._public, steps)
+    async def steps_on_public_thread(self, steps: Steps[Result]) -> Result:
+        """Do something as `steps_at_store`, on the thread for work on public numbers alone."""
+        return await self._run_steps(self._public, steps)
 
-    async def _on(self, turns: Turns, steps: Steps[Result]) -> Result:
-        """Do steps on one of both threads, at turns of the person who asks."""
+    async def _run_steps(self, turns: Turns, steps: Steps[Result]) -> Result:
+        """Do steps on one of the two threads, at turns of the person who asks."""
         try:
             return await turns.run(_asking_person.get(), steps)
         except GraphCutsError as problem:
@@ -179,16 +179,16 @@ class Service:
 
         It is checked again only after `RECHECK_SECONDS`; requests that come meanwhile wait for it.
         """
-        async with self._checking:
-            if self.clock() - self._checked >= RECHECK_SECONDS:
+        async with self._check_lock:
+            if self.clock() - self._check_time >= RECHECK_SECONDS:
                 problems = [await self.at_store(desk.not_ready) for desk in self.desks.values()]
                 self._not_ready = next(filter(None, problems), None)
-                self._checked = self.clock()
+                self._check_time = self.clock()
             return self._not_ready
 
     def close(self) -> None:
         """Finish the work that has begun, then close the stores; a second call does nothing."""
-        with self._closing:
+        with self._close_lock:
             if not self._closed:
                 self._closed = True
                 self._store.close()
@@ -197,7 +197,7 @@ class Service:
                     desk.close()
 
 
-def stored(
+def run_at_store(
     handler: Callable[Parameters, Result],
 ) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
     """Return a handler that runs by `at_store` of its `service`, with the same parameters."""
@@ -221,11 +221,11 @@ async def service_of(request: Request) -> Service:
     try:
         return service.at_graph(graph)
     except RefusedError as problem:
-        request.state.graph_problem = problem  # for those alone who have a token, see `anybody`
+        request.state.graph_problem = problem  # `current_login` raises it if the token is valid
         return service
 
 
-At = Annotated[Service, Depends(service_of)]  # parameter of handlers
+CurrentService = Annotated[Service, Depends(service_of)]  # parameter of handlers
 
 
 def address_of(request: Request) -> str:
@@ -271,7 +271,7 @@ def admit(service: Service, request: Request, login: Login) -> None:
     _asking_person.set(person)
 
 
-async def anybody(request: Request, service: At) -> Login:
+async def current_login(request: Request, service: CurrentService) -> Login:
     """Return the login of whoever sends a request.
 
     Raises:
@@ -294,7 +294,7 @@ async def anybody(request: Request, service: At) -> Login:
         login = people.of_login(credential)
     if login is None:
         raise note_failure(service, request, credential)
-    if login.csrf is not None and request.method not in READING:
+    if login.csrf is not None and request.method not in SAFE_METHODS:
         csrf = request.headers.get("x-csrf-token", "")
         if not hmac.compare_digest(csrf.encode(), login.csrf.encode()):
             raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
@@ -307,13 +307,13 @@ async def anybody(request: Request, service: At) -> Login:
     return login
 
 
-Who = Annotated[Login, Depends(anybody)]  # parameter of handlers
+CurrentLogin = Annotated[Login, Depends(current_login)]  # parameter of handlers
 
 
-def _only(refusal: str, *roles: str) -> Callable[[Login], Awaitable[Login]]:
+def _role_check(refusal: str, *roles: str) -> Callable[[Login], Awaitable[Login]]:
     """Return the check that a request is sent by somebody in one of these roles."""
 
-    async def check(who: Who) -> Login:
+    async def check(who: CurrentLogin) -> Login:
         if who.person.role not in roles:
             raise RefusedError(403, refusal, kind="role")
         return who
@@ -321,10 +321,12 @@ def _only(refusal: str, *roles: str) -> Callable[[Login], Awaitable[Login]]:
     return check
 
 
-for_analysts: Any = Depends(_only("analysts ask; make yourself a token of that role", ANALYST))
-for_readers: Any = Depends(_only("this token reads the metrics alone", ANALYST, CURATOR))
-for_curators: Any = Depends(_only("only a curator may do that", CURATOR))
-for_monitors: Any = Depends(_only("monitors and curators read the metrics", MONITOR, CURATOR))
+for_analysts: Any = Depends(
+    _role_check("analysts ask; make yourself a token of that role", ANALYST)
+)
+for_readers: Any = Depends(_role_check("this token reads the metrics alone", ANALYST, CURATOR))
+for_curators: Any = Depends(_role_check("only a curator may do that", CURATOR))
+for_monitors: Any = Depends(_role_check("monitors and curators read the metrics", MONITOR, CURATOR))
 Reader = Annotated[Login, for_readers]
 Analyst = Annotated[Login, for_analysts]
 Curator = Annotated[Login, for_curators]

@@ -33,7 +33,7 @@ class AnalystSessions:
 
     Attributes:
         costs: of the sessions.
-        queries: that all of them guarantee.
+        queries: the number of answers that all of them guarantee together.
     """
 
     costs: CostSums = field(default_factory=CostSums)
@@ -68,14 +68,14 @@ class UseIndex:
         self._spent: list[SpentUse] = []
         self._distinct: dict[SpentUse, SpentUse] = {}  # one object for uses of the same cost
         self._all_uses = _CostTotal(self._budget)
-        # Epsilons of the first uses together, as far as somebody asked for them.
+        # The epsilon of the first uses together, by their number; computed when it is needed.
         self._epsilons = array("d")
-        self._first_uses = _CostTotal(self._budget)  # those that have an epsilon
+        self._first_uses = _CostTotal(self._budget)  # the uses that `_epsilons` covers
         self.seeded: bool = False
-        self.follow()
+        self.update()
 
-    def follow(self) -> None:
-        """Take the uses into account that have begun since the last time."""
+    def update(self) -> None:
+        """Add the uses that have begun since the last call."""
         for number in range(len(self._spent) + 1, len(self._ledger.uses) + 1):
             use = use_of(self._ledger, number)
             cost_of_use = SpentUse(use.coverage, use.cost)
@@ -110,18 +110,18 @@ class UseIndex:
     @property
     def total(self) -> Cost | None:
         """Return the cost of all uses together, see `spent_together`; None if there are none."""
-        return self._all_uses.of_first(len(self._spent), self._spent) if self._spent else None
+        return self._all_uses.total_of_first(len(self._spent), self._spent) if self._spent else None
 
     @property
     def by_period(self) -> dict[str, Cost]:
         """Return what was spent on each period that a use names, see `spent_by_period`."""
-        return spent_by_period(self._spent, self._budget) if self._all_uses.by_period else {}
+        return spent_by_period(self._spent, self._budget) if self._all_uses.has_periods else {}
 
     def epsilons(self, count: int) -> Sequence[float]:
         """Return the epsilon of the first uses together: of one, two, ... and `count` of them."""
         for number in range(len(self._epsilons), count):
             self._first_uses.add(self._spent[number])
-            total = self._first_uses.of_first(number + 1, self._spent)
+            total = self._first_uses.total_of_first(number + 1, self._spent)
             self._epsilons.append(total.epsilon)
         return self._epsilons[:count]
 
@@ -131,33 +131,33 @@ class _CostTotal:
     """Adds up the costs of uses, one after the other.
 
     Attributes:
-        by_period: whether a use reads some periods only: then all uses are read for the total.
+        has_periods: whether a use reads some periods only; then the total needs all uses.
     """
 
     def __init__(self, budget: Budget | None) -> None:
         self._budget = budget
         self._sums = CostSums()
         self._total: Cost | None = None  # of the uses so far, once it was computed
-        self.by_period = False
+        self.has_periods = False
 
     def add(self, use: SpentUse) -> None:
         """Count one more use."""
         self._sums.add(use.cost)
-        self.by_period |= use.coverage is not None
+        self.has_periods |= use.coverage is not None
         self._total = None
 
-    def of_first(self, count: int, uses: Sequence[SpentUse]) -> Cost:
-        """Return what the uses that were added cost together.
+    def total_of_first(self, count: int, uses: Sequence[SpentUse]) -> Cost:
+        """Return the cost of the added uses together.
 
         Args:
-            count: how many were added.
-            uses: these first, perhaps with later ones.
+            count: the number of added uses.
+            uses: a sequence that begins with them.
         """
         if self._total is None:
             budget = self._budget
             self._total = (
                 spent_together(uses[:count], budget)
-                if self.by_period
+                if self.has_periods
                 else total_of(self._sums, budget)
             )
         return self._total

@@ -28,7 +28,7 @@ from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.models import Ask, SessionIn
 from graphcuts_dp.server.people import Person
-from graphcuts_dp.server.queues import finished
+from graphcuts_dp.server.queues import run_all
 from scripts.bench.harness import Table, run
 
 ANALYSTS = 100
@@ -69,7 +69,7 @@ def measured(desk: Desk, people: list[Person], count: int, stop: int) -> tuple[f
     """Open the last sessions of a stage, and return the cells of its row."""
     opened = milliseconds(lambda: [open_and_ask(desk, people, n) for n in range(count, stop)])
     asked = milliseconds(lambda: [ask(desk, people, n, n + stop) for n in range(20)])
-    listed = milliseconds(lambda: finished(_sessions_text(desk, people[0])))
+    listed = milliseconds(lambda: run_all(_sessions_text(desk, people[0])))
     memory = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     files = len(list(Path("/dev/fd").iterdir()))
     counts = [

@@ -71,7 +71,7 @@ def check_and_ask_again(folder: Path, shown: dict[str, float]) -> str:
     for person in ANALYSTS:
         session = f"{person.name}.a"
         ((answer,), new) = desk.ask(person, session, QUESTION, "key")
-        status = desk.on_store(desk.requests.get(session))
+        status = desk.status_of(desk.requests.get(session))
         assert status is not None
         assert (status.answers, status.interruptions) in ((1, 0), (1, 1))
         assert status.remaining.queries == TERMS["queries"] - 1 - status.interruptions

@@ -62,7 +62,7 @@ def check_and_request_again(folder: Path) -> str:
     requests = list(desk.requests.visible(ANN))
     state = requests[0].state if requests else "none"
     for request in requests:
-        desk.error_bound(desk.on_store(request))
+        desk.error_bound(desk.status_of(request))
         desk.history(ANN, request.id, 0, 10)
     assert desk.status.head == before
     if not desk.status.uses:

@@ -13,7 +13,7 @@ from graphcuts_dp import LedgerError, Store
 from graphcuts_dp.ledger import copies
 from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server.backup import back_up, read_manifest, restore
-from graphcuts_dp.server.pairing import paired, people_of
+from graphcuts_dp.server.pairing import open_pair, people_of
 from graphcuts_dp.server.people import Person
 
 GRAPH = gc.Graph([0, 1], [1, 2], vertices=4)
@@ -30,7 +30,7 @@ def template(tmp_path_factory):
     folder = tmp_path_factory.mktemp("template")
     store = Store(folder / "mail.db", budget=9.0)
     create_ledger(store, GRAPH, privacy_unit="1 edge")
-    with paired(store) as (ledger, book):
+    with open_pair(store) as (ledger, book):
         people_of(ledger, book).add(Person(name="ann"), by="console")
     back_up(store, folder / "backup")
     gc.release_graph(GRAPH, epsilon=1.0, fit="none", store=store)
@@ -39,7 +39,7 @@ def template(tmp_path_factory):
 
 def count_uses(folder: Path) -> int:
     """Open the store with its registry, which must be complete; return its number of uses."""
-    with paired(Store(folder / "mail.db")) as (ledger, book):
+    with open_pair(Store(folder / "mail.db")) as (ledger, book):
         assert [person.name for person in people_of(ledger, book).all()] == ["ann"]
         return len(ledger.uses)
 

@@ -69,7 +69,7 @@ def write_server_folder(folder: Path, *, revoked_since: bool) -> ServerFolder:
         create_ledger(
             Store(folder / "graphs" / f"{name}.db", budget=9.0), graph, privacy_unit="1 edge"
         )
-    with files_of(folder).paired() as (ledger, book):
+    with files_of(folder).open_pair() as (ledger, book):
         people = people_of(ledger, book)
         tokens = {
             name: people.add(Person(name=name), by="console") for name in ("ann", "bob", "eve")
@@ -79,9 +79,9 @@ def write_server_folder(folder: Path, *, revoked_since: bool) -> ServerFolder:
     back_up_folder(files_of(folder), folder / "backup")
     release_all(folder)
     if revoked_since:
-        with files_of(folder).paired() as (ledger, book):
+        with files_of(folder).open_pair() as (ledger, book):
             people_of(ledger, book).revoke("eve", by="console")
-    with files_of(folder).paired():
+    with files_of(folder).open_pair():
         pass  # opening writes to each store who may ask
     with pytest.raises(LedgerError, match="--lose-records") as caught:
         restore_folder(folder / "backup", folder / "graphs", replace=True)
@@ -109,7 +109,7 @@ def accepted_persons(folder: Path, tokens: dict[str, str]) -> set[str] | None:
     try:
         files = files_of(folder)
         files.check_not_lost()
-        with files.paired() as (ledger, book):
+        with files.open_pair() as (ledger, book):
             people = people_of(ledger, book)
             return {name for name, token in tokens.items() if people.of_token(token) is not None}
     except LedgerError:

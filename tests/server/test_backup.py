@@ -16,7 +16,7 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.server.backup import back_up, read_manifest, restore
 from graphcuts_dp.server.book import Book, book_of, serving, verify
 from graphcuts_dp.server.desk import Desk
-from graphcuts_dp.server.pairing import paired, people_of
+from graphcuts_dp.server.pairing import open_pair, people_of
 from graphcuts_dp.server.people import Person
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -31,7 +31,7 @@ def place(tmp_path):
 
 
 def of_token(store, token):
-    with paired(store) as (ledger, book):
+    with open_pair(store) as (ledger, book):
         login = people_of(ledger, book).of_token(token)
     return None if login is None else login.person.name
 
@@ -157,7 +157,7 @@ def test_records_are_lost_only_where_their_number_is_stated(served, place):
     assert (done.account.total.epsilon, done.former.total.epsilon) == (account, account + 0.75)
     assert gc.store_status(store).epsilon == account
     assert gc.store_status(done.aside).epsilon == account + 0.75  # put aside, not removed
-    with paired(Store(done.aside)) as (ledger, _):  # with its registry
+    with open_pair(Store(done.aside)) as (ledger, _):  # with its registry
         assert ledger.records == before + lost
     assert of_token(store, tokens["ann"]) == "ann"
     assert not [path.name for path in place.iterdir() if path.name.endswith(("-wal", "-journal"))]
@@ -175,7 +175,7 @@ def test_nothing_is_lost_where_nothing_was_recorded_since(served):
 
 def test_tokens_that_were_revoked_since_do_not_come_back(served):
     store, backup, tokens = served
-    with paired(store) as (ledger, book):
+    with open_pair(store) as (ledger, book):
         people_of(ledger, book).revoke("ann", by="console")
     with pytest.raises(LedgerError, match="--lose-records 1"):
         restore(backup, store, replace=True)
@@ -189,7 +189,7 @@ def test_what_the_registry_alone_knows_is_counted(served):
     store, backup, _ = served
     early = spend(store, 0)
     spend(store, 2)
-    with paired(store) as (ledger, _):
+    with open_pair(store) as (ledger, _):
         late = ledger.records
     store.file.unlink()
     with pytest.raises(LedgerError, match=r"-server exists; add --replace"):
@@ -361,7 +361,7 @@ def test_backups_while_tokens_change_and_answers_come(place, tmp_path):
         def change_tokens():
             try:
                 while not stop.is_set():
-                    with paired(store) as (ledger, book):
+                    with open_pair(store) as (ledger, book):
                         people_of(ledger, book).renew("ann", by="console")
             except LedgerError as problem:
                 problems.append(problem)
@@ -378,8 +378,8 @@ def test_backups_while_tokens_change_and_answers_come(place, tmp_path):
         (tmp_path / f"new {number}").mkdir()
         new = Store(tmp_path / f"new {number}" / "mail.db")
         restore(tmp_path / f"backup {number}", new)
-        with paired(new) as (ledger, book):
-            assert book.contains(book.access)
+        with open_pair(new) as (ledger, book):
+            assert book.contains(book.access_line)
             active = book.rows("SELECT COUNT(*) FROM tokens WHERE active AND person = 'ann'")
             assert active == [(1,)]
             heads.append(ledger.records)

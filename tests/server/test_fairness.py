@@ -65,7 +65,7 @@ def test_requests_to_simulated_graphs_starve_nobody(server, threads, monkeypatch
         "simulated_like",
         lambda graph: released.wait(SECONDS) and simulated_like(graph),
     )
-    arrived = arrivals(server, monkeypatch, "dummy")
+    arrived = arrivals(server, monkeypatch, "simulated_answers")
     sent = [threads.submit(server.send, "eve", "POST", "/v1/dummy", DUMMY) for _ in range(4)]
     assert all(arrived.acquire(timeout=SECONDS) for _ in sent)
     try:
@@ -150,7 +150,7 @@ def test_analysts_who_ask_at_once_share_the_flushes_of_the_files(tmp_path, threa
 
 def test_a_part_that_cannot_be_done_fails_those_who_wait_for_it_and_nobody_else():
     class Part:
-        def chosen_from(self, parts):
+        def parts_to_join(self, parts):
             return [self, *parts]
 
         def do_together(self, parts):

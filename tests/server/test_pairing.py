@@ -19,8 +19,8 @@ from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.pairing import (
     check_not_lost,
     check_pair,
+    open_pair,
     open_registry,
-    paired,
     people_of,
     record_access,
     recorded_access,
@@ -38,12 +38,12 @@ def store(tmp_path):
 
 def add(store, *names):
     """Make people; their tokens."""
-    with paired(store) as (ledger, book):
+    with open_pair(store) as (ledger, book):
         return [people_of(ledger, book).add(Person(name=name), by="console") for name in names]
 
 
 def change(store, call):
-    with paired(store) as (ledger, book):
+    with open_pair(store) as (ledger, book):
         call(people_of(ledger, book))
 
 
@@ -177,7 +177,7 @@ def test_an_honest_operator_revokes_all_and_goes_on(store, tmp_path):
     put_aside(store, tmp_path / "late", "-server")
     bring_back(store, tmp_path / "copy")
     assert revoke_all(store, by="console") == 2
-    with paired(store) as (ledger, book):
+    with open_pair(store) as (ledger, book):
         people = people_of(ledger, book)
         assert [people.of_token(token) for token in tokens] == [None, None]
         renewed = people.renew("bob", by="console")
@@ -222,16 +222,16 @@ def failing_store(monkeypatch):
 def test_a_change_holds_though_the_store_cannot_be_written(store, monkeypatch):
     """The registry comes first: a token is withdrawn whatever the store does."""
     (token,) = add(store, "ann")
-    with paired(store) as (ledger, book):
+    with open_pair(store) as (ledger, book):
         people = people_of(ledger, book)
         with failing_store(monkeypatch), pytest.raises(LedgerError, match="the change holds, but"):
             people.revoke("ann", by="console")
         assert people.of_token(token) is None
-        assert recorded_access(ledger) != book.access
+        assert recorded_access(ledger) != book.access_line
         with failing_store(monkeypatch):
             assert people.add(Person(name="bob"), by="console")
-    with paired(store) as (ledger, book):  # the next opening makes up for it
-        assert recorded_access(ledger) == book.access
+    with open_pair(store) as (ledger, book):  # the next opening makes up for it
+        assert recorded_access(ledger) == book.access_line
 
 
 def test_what_the_store_keeps_is_one_short_record_for_each_change(store):
@@ -253,7 +253,7 @@ def test_stores_and_registries_of_version_0_1_learn_of_each_other(tmp_path):
     with closing(sqlite3.connect(book_of(place.file))) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     put_aside(place, tmp_path / "copy", "-server")
-    with paired(place) as (ledger, book):
+    with open_pair(place) as (ledger, book):
         assert recorded_access(ledger) == book.log_head
         people_of(ledger, book).renew("ann", by="console")
     after = gc.store_status(place)
@@ -269,7 +269,7 @@ def test_stores_and_registries_of_version_0_1_learn_of_each_other(tmp_path):
 
 def test_lines_that_were_rotated_out_are_still_known(store):
     add(store, "ann")
-    with paired(store) as (ledger, book):
+    with open_pair(store) as (ledger, book):
         people = people_of(ledger, book)
         book.rotate(people.log_head, keys_before=0, by="console")
         record_access(ledger, book)

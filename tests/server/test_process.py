@@ -26,7 +26,7 @@ from graphcuts_dp import (
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.server.backup import back_up, restore
 from graphcuts_dp.server.book import Book, book_of, verify
-from graphcuts_dp.server.pairing import paired, people_of
+from graphcuts_dp.server.pairing import open_pair, people_of
 from graphcuts_dp.server.people import People
 
 OPTIONS = ("--budget", "8", "--tick", "0.02", "--rate", "100000")
@@ -284,7 +284,7 @@ def test_kills_with_backups_and_restores_between_lose_and_revive_nothing(
             return
         store, name = Store(process.store), f"leaver{number}"
         process.add(name)
-        with paired(store) as (ledger, book):
+        with open_pair(store) as (ledger, book):
             people_of(ledger, book).revoke(name, by="console")
         revoked.append(process.tokens[name])
         back_up(store, tmp_path / f"backup {number}")

@@ -216,7 +216,7 @@ def test_the_client_names_the_graph(campus, monkeypatch):
         class Line(client.Connection):
             def send(self, method, path, body=None, *, key=None):
                 headers = {} if key is None else {"Idempotency-Key": key}
-                reply = campus.send(name, method, self._routed(path), body, **headers)
+                reply = campus.send(name, method, self._path_at_graph(path), body, **headers)
                 if reply.status_code >= 400:
                     raise client._error_of(reply.status_code, reply.content)
                 return reply.content
@@ -249,7 +249,7 @@ def test_a_token_and_a_change_hold_for_all_graphs_and_a_restart_keeps_them(tmp_p
 
 def changed(files, *calls):
     """Change who may do what, as `serve access` does."""
-    with files.paired() as (ledger, book):
+    with files.open_pair() as (ledger, book):
         people = people_of(ledger, book)
         return [call(people) for call in calls]
 
