@@ -1,12 +1,16 @@
-"""What objects draw of themselves."""
+"""Figures that results draw of themselves: values, intervals, titles, and refusals."""
 
 import dataclasses
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 import pytest
 import shown
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from statistic_cases import planted
 
 import graphcuts_dp as gc
@@ -25,241 +29,305 @@ PICTURE = FlowPicture(
     title="Flows",
 )
 HALF_WIDTH = f"± half width of the {DEFAULT_PERCENT} interval of the cell alone"
-GREY, WHITE = [230 / 255] * 3, [1, 1, 1]
+GREY, WHITE = [230 / 255] * 3, [1, 1, 1]  # red, green, blue; grey marks impossible flows
 
 
 @pytest.fixture
-def drawn(tmp_path):
-    """Draws a figure whole, and gives its first axes and their title."""
+def draw(tmp_path):
+    """Return a function that renders a figure and returns its first axes and their title."""
 
-    def draw(figure):
+    def render(figure: Figure) -> tuple[Axes, str]:
         figure.savefig(tmp_path / "x.png", dpi=50)
         assert (tmp_path / "x.png").stat().st_size > 1000
         return figure.axes[0], figure.axes[0].get_title(loc="left")
 
-    return draw
+    return render
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return shown.made(tmp_path_factory.mktemp("shown"))
+def examples(tmp_path_factory):
+    """Return one result of each kind by name, and the plot and table of a session."""
+    results, _, session_plot_and_table = shown.made(tmp_path_factory.mktemp("examples"))
+    return results, session_plot_and_table
 
 
-def points(axes, number=1, coordinate=1):
-    return axes.collections[number].get_offsets().data[:, coordinate]
+@pytest.fixture(scope="module")
+def results(examples):
+    return examples[0]
 
 
-def texts(found):
-    return [each.get_text() for each in found]
+def positions(axes: Axes, collection: int = 1, coordinate: int = 1) -> np.ndarray:
+    """Return x (0) or y (1) of the points of one collection of axes: 0 intervals, 1 values."""
+    return axes.collections[collection].get_offsets().data[:, coordinate]
+
+
+def texts(artists: Iterable[Text]) -> list[str]:
+    return [artist.get_text() for artist in artists]
 
 
 # Flows.
 
 
-def test_a_small_heat_map_has_its_numbers_and_errors(drawn):
+def test_a_small_heat_map_has_numbers_and_errors_and_darker_cells_for_larger_flows(draw):
     figure = heat_map_figure(PICTURE)
-    axes, _ = drawn(figure)
+    axes, _ = draw(figure)
     shades = np.asarray(axes.images[0].get_array())
     assert shades[1, 1].tolist() == GREY
     assert shades[0, 1].tolist() == shades[1, 0].tolist() == WHITE
-    light = shades.mean(axis=2)
-    assert light[2, 2] < light[0, 0] < light[0, 2] < light[1, 2] < 1  # darker holds more
-    assert not axes.patches  # no hatches
+    lightness = shades.mean(axis=2)
+    assert lightness[2, 2] < lightness[0, 0] < lightness[0, 2] < lightness[1, 2] < 1
+    assert not axes.patches  # hatching would be patches
     assert texts(axes.texts) == [
         *("9", "±1.5", "0", "±1.5", "4", "±1.5", "0", "±1.5", "1", "±1.5"),
         *("4", "±1.5", "1", "±1.5", "1,234", "±12"),
     ]
-    assert [each.get_color() for each in axes.texts] == ["#000000"] * 14 + ["#ffffff"] * 2
+    assert [text.get_color() for text in axes.texts] == ["#000000"] * 14 + ["#ffffff"] * 2
     assert texts(figure.legends[0].texts) == [HALF_WIDTH, "no pair of vertices"]
     assert texts(axes.get_xticklabels()) == ["a", "b", "c"]
     assert axes.get_xlabel() == axes.get_ylabel() == ""  # the picture names no levels
-    weights = {"values": PICTURE.values + 0.25, "unit": "weight", "integral": False}
-    every = dataclasses.replace(PICTURE, possible=np.ones((3, 3), dtype=bool), **weights)
-    figure = heat_map_figure(every)
+
+
+def test_a_heat_map_of_weights_has_decimals_and_its_unit():
+    weights = dataclasses.replace(
+        PICTURE,
+        possible=np.ones((3, 3), dtype=bool),
+        values=PICTURE.values + 0.25,
+        unit="weight",
+        integral=False,
+    )
+    figure = heat_map_figure(weights)
     assert texts(figure.legends[0].texts) == [HALF_WIDTH]
     assert texts(figure.axes[0].texts)[:2] == ["9.25", "±1.5"]
     assert figure.axes[1].get_ylabel() == "noisy weight"
 
 
-def large(count, **options):
-    """A picture of so many groups: noise, and one large flow."""
-    values = np.abs(np.random.default_rng(0).normal(size=(count, count)))
+def picture_of_noise(groups: int) -> FlowPicture:
+    """Return a picture of noise between groups, with one large flow in both directions."""
+    values = np.abs(np.random.default_rng(0).normal(size=(groups, groups)))
     values[3, 5] = values[5, 3] = 100
-    halves = [("left", count // 2), ("right", count - count // 2 - 1), ("tiny", 1)]
+    parts = [("left", groups // 2), ("right", groups - groups // 2 - 1), ("tiny", 1)]
     return FlowPicture(
         values=values,
-        half_widths=np.ones((count, count)),
+        half_widths=np.ones((groups, groups)),
         low=np.where(values > 50, 90.0, 0.0),
-        possible=np.ones((count, count), dtype=bool),
-        row_names=[str(i) for i in range(count)],
-        column_names=[str(i) for i in range(count)],
-        enclosing=(halves, halves),
+        possible=np.ones((groups, groups), dtype=bool),
+        row_names=[str(i) for i in range(groups)],
+        column_names=[str(i) for i in range(groups)],
+        enclosing=(parts, parts),
         title="Flows",
-        **options,
     )
 
 
 @pytest.mark.thorough(cases=1)
-@pytest.mark.parametrize("count", [13, 49, 61, 121])
-def test_in_a_large_heat_map_noise_is_white(count, drawn):
-    picture = large(count)
+@pytest.mark.parametrize("groups", [13, 49, 61, 121])
+def test_a_large_heat_map_has_white_cells_below_the_half_width_and_no_numbers(groups, draw):
+    picture = picture_of_noise(groups)
     figure = heat_map_figure(picture)
-    axes, _ = drawn(figure)
+    axes, _ = draw(figure)
     shades = np.asarray(axes.images[0].get_array())
-    hidden = picture.values <= 1
-    assert (shades[hidden] == 1).all()
-    assert (shades[~hidden] < 1).any(axis=1).all()
+    is_noise = picture.values <= 1  # the half width
+    assert (shades[is_noise] == 1).all()
+    assert (shades[~is_noise] < 1).any(axis=1).all()
     assert shades[3, 5].mean() == shades.mean(axis=2).min() < 0.3
-    # Of two equal flows the one with the wider interval is paler.
-    half_widths = picture.half_widths.copy()
-    half_widths[5, 3] = 0
-    half_widths[3, 5] = 50
-    wider = dataclasses.replace(picture, half_widths=half_widths)
-    unsure = heat_map_figure(wider).axes[0].images[0]
-    unsure = np.asarray(unsure.get_array())
-    assert unsure[3, 5] == pytest.approx((1 + unsure[5, 3]) / 2)
     assert not axes.patches
     assert not axes.texts
     assert "white below its half width" in figure.legends[0].texts[0].get_text()
-    enclosing = ["left", "right"] if count > 60 else picture.row_names
-    assert texts(axes.get_yticklabels()) == enclosing
+    labels = ["left", "right"] if groups > 60 else picture.row_names
+    assert texts(axes.get_yticklabels()) == labels
 
 
-def test_flows_are_drawn_by_level(drawn):
+def test_of_two_equal_flows_the_one_with_the_wider_interval_is_paler():
+    picture = picture_of_noise(13)
+    half_widths = picture.half_widths.copy()
+    half_widths[5, 3] = 0
+    half_widths[3, 5] = 50
+    figure = heat_map_figure(dataclasses.replace(picture, half_widths=half_widths))
+    shades = np.asarray(figure.axes[0].images[0].get_array())
+    assert shades[3, 5] == pytest.approx((1 + shades[5, 3]) / 2)
+
+
+@pytest.fixture(scope="module")
+def flows():
+    """Return flows between 4 parts, numbered from 0, and 2 halves."""
     graph, _, groups, _ = planted(parts=4)
-    flows = release_flows(graph, groups, epsilon=1.0, seed=0)
-    for level in ("half", "part"):
-        axes, title = drawn(flows.plot(level))
-        assert title == f"Flows by {level} (epsilon = 1, seeded: not private)"
-        low, high = flows.intervals(level)
-        possible = np.clip(flows.values(level), low, high)
-        shades = np.asarray(axes.images[0].get_array())
-        assert np.array_equal((shades == 1).all(axis=2), possible == 0)
-        numbers = [f"{value:,.0f}" for value in possible.ravel()]
-        assert texts(axes.texts)[::2] == numbers
-        half_widths = flows.half_widths(level).ravel()
-        assert texts(axes.texts)[1::2] == [f"±{width:.2g}" for width in half_widths]
-    places = {0: (0, 0), 1: (1, 0), 2: (0, 1), 3: (1, 1)}
-    assert len(flows.plot("part", coordinates=places, title="Mail").axes) == 1
-    wrong = [places | {3: place} for place in ((0, 0, 0), (0, "east"), (0, float("nan")))]
-    few = {group: places[group] for group in range(3)}
-    for coordinates in (few, *wrong):
-        words = "1 of 4 groups have no" if coordinates is few else "pairs of numbers"
-        with pytest.raises(QueryError, match=words):
-            flows.plot("part", coordinates=coordinates)
+    return release_flows(graph, groups, epsilon=1.0, seed=0)
+
+
+COORDINATES = {0: (0, 0), 1: (1, 0), 2: (0, 1), 3: (1, 1)}  # of the four parts
+LOCATIONS = pd.DataFrame({"id": [0, 1, 2, 3], "lat": [60.0] * 4, "lon": [0.0, 1.0, 2.0, 4.0]})
+
+
+@pytest.mark.parametrize("level", ["half", "part"])
+def test_the_numbers_of_flows_are_the_values_clipped_to_their_intervals(flows, draw, level):
+    axes, title = draw(flows.plot(level))
+    assert title == f"Flows by {level} (epsilon = 1, seeded: not private)"
+    low, high = flows.intervals(level)
+    values = np.clip(flows.values(level), low, high)
+    shades = np.asarray(axes.images[0].get_array())
+    assert np.array_equal((shades == 1).all(axis=2), values == 0)
+    assert texts(axes.texts)[::2] == [f"{value:,.0f}" for value in values.ravel()]
+    half_widths = flows.half_widths(level).ravel()
+    assert texts(axes.texts)[1::2] == [f"±{width:.2g}" for width in half_widths]
+
+
+def test_flows_are_drawn_on_a_map_by_coordinates_or_by_locations(flows):
+    assert len(flows.plot("part", coordinates=COORDINATES, title="Mail").axes) == 1
+    (axes,) = flows.plot("part", locations=LOCATIONS).axes
+    dots = axes.collections[-1].get_offsets()[:4].tolist()
+    # A degree of longitude at 60 degrees north is half as long as one of latitude.
+    assert dots == [pytest.approx([x, 60]) for x in (0, 0.5, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("coordinates", "message"),
+    [
+        pytest.param(
+            {part: COORDINATES[part] for part in range(3)}, "1 of 4 groups have no", id="missing"
+        ),
+        *(
+            pytest.param(COORDINATES | {3: wrong}, "pairs of numbers", id=str(wrong))
+            for wrong in ((0, 0, 0), (0, "east"), (0, float("nan")))
+        ),
+    ],
+)
+def test_missing_or_wrong_coordinates_of_flows_are_refused(flows, coordinates, message):
+    with pytest.raises(QueryError, match=message):
+        flows.plot("part", coordinates=coordinates)
+
+
+def test_an_unknown_level_or_both_coordinates_and_locations_are_refused(flows):
     with pytest.raises(QueryError, match="unknown level"):
         flows.plot("county")
-    where = pd.DataFrame({"id": [0, 1, 2, 3], "lat": [60.0] * 4, "lon": [0.0, 1.0, 2.0, 4.0]})
-    (axes,) = flows.plot("part", locations=where).axes
-    dots = axes.collections[-1]
-    assert dots.get_offsets()[:4].tolist() == [pytest.approx([x, 60]) for x in (0, 0.5, 1, 2)]
     with pytest.raises(QueryError, match="choose one"):
-        flows.plot("part", locations=where, coordinates=places)
+        flows.plot("part", locations=LOCATIONS, coordinates=COORDINATES)
 
 
 # Answers.
 
 
-def test_a_release_draws_its_vertices_largest_first(made, drawn):
-    release = made[0]["Release"]
-    axes, title = drawn(release.plot())
+def test_a_release_draws_the_cuts_of_its_vertices_in_descending_order(results, draw):
+    release = results["Release"]
+    axes, title = draw(release.plot())
     answers = release.answer_all([gc.CutQuery([label]) for label in shown.LABELS])
     values = sorted((answer.value for answer in answers), reverse=True)
-    np.testing.assert_allclose(points(axes), values)
+    np.testing.assert_allclose(positions(axes), values)
     degrees = sorted(release.graph.adjacency.sum(axis=1))
-    np.testing.assert_allclose(sorted(points(axes, 2)), degrees)
+    np.testing.assert_allclose(sorted(positions(axes, 2)), degrees)
     assert "epsilon = 2" in title
 
 
-def test_a_release_draws_the_queries_that_are_given(made, drawn):
+@pytest.mark.parametrize("name", ["Release", "Release, sparse", "Release, seeded"])
+def test_a_release_draws_its_answers_to_queries(results, draw, name):
     queries = [gc.CutQuery(["b"], ["c"]), gc.CutQuery(["b", "c"])]
-    for name in ("Release", "Release, sparse", "Release, seeded"):
-        release = made[0][name]
-        axes, title = drawn(release.plot(queries, title="Two"))
-        values = [answer.value for answer in release.answer_all(queries)]
-        np.testing.assert_allclose(points(axes), values)
-        assert title.startswith("Two (")
-        assert ("not private" in title) == (name == "Release, seeded")
+    release = results[name]
+    axes, title = draw(release.plot(queries, title="Two"))
+    values = [answer.value for answer in release.answer_all(queries)]
+    np.testing.assert_allclose(positions(axes), values)
+    assert title.startswith("Two (")
+    assert ("not private" in title) == (name == "Release, seeded")
+
+
+def test_a_plot_of_no_queries_is_refused(results):
     with pytest.raises(QueryError, match="no queries"):
-        release.plot([])
+        results["Release, seeded"].plot([])
 
 
-def test_of_many_vertices_every_so_manieth_is_drawn(drawn):
+def test_a_plot_of_many_vertices_has_one_in_three(draw):
     graph = gc.Graph([0], [1], vertices=450)
-    axes, _ = drawn(gc.release_graph(graph, epsilon=9.0, fit="none").plot())
-    assert len(points(axes)) == 150
+    axes, _ = draw(gc.release_graph(graph, epsilon=9.0, fit="none").plot())
+    assert len(positions(axes)) == 150
     assert "one vertex in 3" in axes.get_xlabel()
 
 
-@pytest.mark.parametrize(("name", "place"), [("IterativeRelease", 2), ("FewAnswers", 1)])
-def test_what_was_measured_is_drawn_in_order(made, drawn, name, place):
-    found = made[0][name]
-    axes, title = drawn(found.plot(title="A list"))
-    np.testing.assert_allclose(points(axes, place), [each.value for each in found.transcript])
+@pytest.mark.parametrize(("name", "collection"), [("IterativeRelease", 2), ("FewAnswers", 1)])
+def test_measured_answers_are_drawn_in_their_order(results, draw, name, collection):
+    release = results[name]
+    axes, title = draw(release.plot(title="A list"))
+    values = [measurement.value for measurement in release.transcript]
+    np.testing.assert_allclose(positions(axes, collection), values)
     assert title.startswith("A list (epsilon = 2")
 
 
-def test_a_session_draws_its_history(made, drawn, tmp_path):
-    figure, table = made[2]
-    np.testing.assert_allclose(points(drawn(figure)[0]), table["value"])
-    begin = {"store": tmp_path / "a.db", "queries": 9, "epsilon": 40.0}
+def test_a_session_draws_its_history(examples, draw):
+    figure, table = examples[1]
+    np.testing.assert_allclose(positions(draw(figure)[0]), table["value"])
+
+
+def test_a_plot_of_a_session_without_answers_is_refused(tmp_path):
+    terms = {"store": tmp_path / "a.db", "queries": 9, "epsilon": 40.0}
     with (
-        gc.open_session(shown.private_graph(), **begin) as fresh,
+        gc.open_session(shown.private_graph(), **terms) as session,
         pytest.raises(QueryError, match="no answers to draw"),
     ):
-        fresh.plot()
+        session.plot()
 
 
 @pytest.mark.thorough
-def test_what_is_no_list_of_answers_is_drawn_too(made, drawn):
-    """A plan's guarantees, best first; distances' map; beliefs; classes of users."""
-    plan = made[0]["Plan"]
-    widths = points(drawn(plan.plot())[0], 1, 0).tolist()
+def test_a_plan_draws_its_finite_error_bounds_in_ascending_order(results, draw):
+    plan = results["Plan"]
+    error_bounds = positions(draw(plan.plot())[0], 1, 0).tolist()
     *answers, least_cut, halves = plan.rows
-    assert widths == [row.guaranteed for row in answers if np.isfinite(row.guaranteed)]
+    assert error_bounds == [row.guaranteed for row in answers if np.isfinite(row.guaranteed)]
     assert (least_cut.cuts, halves.cuts) == ("between two", "halves")
-    assert widths == sorted(widths)
-    assert "epsilon = 2" in drawn(made[0]["DistanceAnswers"].plot(unit="km"))[1]
-    axes, title = drawn(made[0]["Explanation"].plot())
+    assert error_bounds == sorted(error_bounds)
+
+
+@pytest.mark.thorough
+def test_distance_answers_draw_a_map_with_epsilon_in_its_title(results, draw):
+    assert "epsilon = 2" in draw(results["DistanceAnswers"].plot(unit="km"))[1]
+
+
+@pytest.mark.thorough
+def test_an_explanation_draws_the_posterior_for_each_prior(results, draw):
+    """At a prior of 1/2 and epsilon = 1 the posterior is between 1/(1+e) and e/(1+e)."""
+    axes, title = draw(results["Explanation"].plot())
     corners = axes.collections[0].get_paths()[0].vertices
-    middle = corners[np.isclose(corners[:, 0], 0.5)][:, 1]
-    np.testing.assert_allclose([middle.min(), middle.max()], [1 / (1 + np.e), np.e / (1 + np.e)])
+    posteriors = corners[np.isclose(corners[:, 0], 0.5)][:, 1]
+    np.testing.assert_allclose(
+        [posteriors.min(), posteriors.max()], [1 / (1 + np.e), np.e / (1 + np.e)]
+    )
     assert "1e-06" in title
-    axes, _ = drawn(made[0]["Contributions"].plot())
+
+
+@pytest.mark.thorough
+def test_contributions_draw_a_bar_for_each_class_of_users(results, draw):
+    axes, _ = draw(results["Contributions"].plot())
     assert [bar.get_height() for bar in axes.patches] == [9, 4, 2, 1]
 
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 @pytest.mark.parametrize("rounds", [None, 4])
-def test_sensing_draws_what_was_measured(rounds, drawn):
+def test_sensing_draws_its_measurements_with_their_error_or_with_estimates(rounds, draw):
     ratings = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], left=3, right=2)
     queries = [gc.CutQuery([user], [item]) for user in range(3) for item in range(2)]
-    made = gc.release_iteratively(
+    release = gc.release_iteratively(
         ratings, queries, epsilon=8.0, delta=1e-6, seed=1, construction=gc.Sensing(rounds=rounds)
     )
-    axes, title = drawn(made.plot(title="Ratings"))
-    values = [each.value for each in made.transcript]
-    np.testing.assert_allclose(points(axes), values)
+    axes, title = draw(release.plot(title="Ratings"))
+    values = [measurement.value for measurement in release.transcript]
+    np.testing.assert_allclose(positions(axes), values)
     assert title.startswith("Ratings (epsilon = 8")
     assert "not private" in title
     if rounds is None:
-        ends = axes.collections[0].get_segments()[0][:, 1]
-        error = made.accuracy.error
-        assert ends == pytest.approx([values[0] - error, values[0] + error])
+        interval = axes.collections[0].get_segments()[0][:, 1]
+        error = release.accuracy.error
+        assert interval == pytest.approx([values[0] - error, values[0] + error])
         assert len(axes.collections) == 2
     else:
-        np.testing.assert_allclose(points(axes, 2), [each.estimate for each in made.transcript])
+        estimates = [measurement.estimate for measurement in release.transcript]
+        np.testing.assert_allclose(positions(axes, 2), estimates)
 
 
 @pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("count", [1, 3, 500])
-def test_values_and_intervals_are_drawn_but_for_infinite_ones(count, drawn):
-    given = [(float(i), i - 2.0, i + 2.0, i % 3 == 1) for i in range(count)]
-    given[0] = (0.0, -math.inf, math.inf, False)
-    figure = session_answers_figure(given, title="Session a", unit="edges")
-    axes, title = drawn(figure)
-    assert points(axes).tolist() == [point[0] for point in given]
+def test_infinite_intervals_are_not_drawn_and_do_not_stretch_the_axis(count, draw):
+    # (value, low, high, whether it corrected the hypothesis)
+    answers = [(float(i), i - 2.0, i + 2.0, i % 3 == 1) for i in range(count)]
+    answers[0] = (0.0, -math.inf, math.inf, False)
+    figure = session_answers_figure(answers, title="Session a", unit="edges")
+    axes, title = draw(figure)
+    assert positions(axes).tolist() == [value for value, *_ in answers]
     assert (title, axes.get_ylabel()) == ("Session a", "edges")
     assert len(axes.collections) == (2 if count == 1 else 3)
     assert len(figure.legends) == (count > 1)
