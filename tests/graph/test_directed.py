@@ -1,6 +1,7 @@
-"""Directed graphs: arcs as they are kept, asked for, read and written; graphs of dense rows."""
+"""Directed graphs: their arcs, files and refusals; graphs from blocks of dense rows."""
 
 import pickle
+from collections.abc import Iterator
 
 import igraph
 import networkx as nx
@@ -30,7 +31,7 @@ MIXED = """<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>
 <edge source="a" target="b" directed="false"/></graph></graphml>"""
 
 
-def test_what_is_kept_of_arcs():
+def test_parallel_arcs_are_merged_and_loops_and_weights_of_0_left_out():
     graph = DirectedGraph([0, 1, 1, 0, 2, 1], [1, 0, 0, 1, 2, 2], [1, 2, 3, 4, 5, 0], vertices=3)
     assert graph.dense().tolist() == [[0, 4, 0], [3, 0, 0], [0, 0, 0]]
     assert (graph.adjacency.toarray() == graph.dense()).all()
@@ -80,7 +81,7 @@ def test_what_is_no_directed_graph_is_refused(case):
         make()
 
 
-def test_the_pairs_of_a_space():
+def test_a_space_of_arcs_is_equal_to_its_copies_and_not_to_two_vertex_sets():
     vertices = VertexSet(["a", "b"], inferred=True)
     arcs = Arcs(vertices)
     assert arcs != (vertices, vertices)
@@ -115,7 +116,7 @@ def test_an_undirected_edge_is_never_two_arcs(put, name, text):
         gc.DirectedGraph.read(path)
 
 
-def test_formats_that_say_nothing_are_taken_at_the_word(put):
+def test_formats_without_a_direction_are_read_as_arcs(put):
     path = put("x.edges", "b a\na b\nc b\nc c\nc b\n")
     assert gc.DirectedGraph.read(path) == DirectedGraph([0, 1, 2], [1, 0, 1], vertices="abc")
     path = put("x.csv", "target,source,weight\nx,y,3\nx,y,1\ny,x,2\n")
@@ -136,28 +137,30 @@ def test_formats_that_say_nothing_are_taken_at_the_word(put):
 ENTRIES = random_graph((11, 11), density=0.4, largest=1.0).dense()
 
 
-def parts(matrix, height):
+def blocks_of_rows(matrix: np.ndarray, height: int) -> Iterator[np.ndarray]:
     return (matrix[start : start + height] for start in range(0, len(matrix), height))
 
 
 @pytest.mark.parametrize("height", [1, 3, 11])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_the_same_graph_as_from_the_whole_matrix(height, weighted):
+def test_blocks_of_rows_make_the_graph_of_the_whole_matrix(height, weighted):
     options = {"weighted": weighted, "max_weight": 1.0 if weighted else None}
     # Only what lies above the diagonal is read.
-    found = graph_of_matrix_rows(Universe(11).space, parts(ENTRIES, height), note="x", **options)
+    found = graph_of_matrix_rows(
+        Universe(11).space, blocks_of_rows(ENTRIES, height), note="x", **options
+    )
     assert found == Graph.of(np.triu(ENTRIES, 1) + np.triu(ENTRIES, 1).T, **options)
     assert found.note == "x"
     assert not found.weights.flags.writeable
     assert (found.rows.dtype, found.weights.dtype) == (np.int32, np.float64)
     wide = ENTRIES[:, :7].astype(np.float32)
-    both = graph_of_matrix_rows(Universe(11, 7).space, parts(wide, height), **options)
+    both = graph_of_matrix_rows(Universe(11, 7).space, blocks_of_rows(wide, height), **options)
     assert both == BipartiteGraph.of(wide, **options)
 
 
-def test_a_matrix_without_entries():
+def test_blocks_without_entries_make_a_graph_without_edges():
     empty = graph_of_matrix_rows(
-        VertexSet(4), parts(np.zeros((4, 4), dtype=np.uint8), 3), weighted=False
+        VertexSet(4), blocks_of_rows(np.zeros((4, 4), dtype=np.uint8), 3), weighted=False
     )
     assert empty == Graph([], [], vertices=4)
 
@@ -173,6 +176,6 @@ def test_a_matrix_without_entries():
         (np.full((4, 4), 2.0), "max_weight"),
     ],
 )
-def test_rows_that_do_not_fit(matrix, message):
+def test_blocks_of_another_shape_or_with_bad_weights_are_refused(matrix, message):
     with pytest.raises(GraphError, match=message):
-        graph_of_matrix_rows(VertexSet(4), parts(matrix, 2), max_weight=1.0)
+        graph_of_matrix_rows(VertexSet(4), blocks_of_rows(matrix, 2), max_weight=1.0)

@@ -1,7 +1,8 @@
-"""Reading rows with users: which column it is, and what must be said."""
+"""Reading rows with users: their columns, kinds of sources, bad rows, and refusals."""
 
 import gzip
 import io
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,11 +21,11 @@ from graphcuts_dp.schema.counting import COUNTINGS
 from tests.audits.rows_in_memory import bounded
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
-PLACES = ["A", "B", "C"]
-ENDS = {"source": "hospital", "target": "referred"}
-PATIENT = {"user": "patient", "vertices": PLACES, **ENDS}
+HOSPITALS = ["A", "B", "C"]
+ENDPOINTS = {"source": "hospital", "target": "referred"}
+PATIENT = {"user": "patient", "vertices": HOSPITALS, **ENDPOINTS}
 COSTS = {"counting": "weight", "weight": "cost"}
-SIDES = {"bipartite": True, "vertices": (["ann", "bob", "eve"], PLACES)}
+SIDES = {"bipartite": True, "vertices": (["ann", "bob", "eve"], HOSPITALS)}
 SIDES |= {"source": "patient", "target": "hospital"}
 
 
@@ -33,7 +34,8 @@ def visits(put):
     return put("visits.csv", VISITS)
 
 
-def upper(rows, bound):
+def pair_weights(rows: gc.Rows, bound: int) -> list[float]:
+    """Return the weights of the pairs AB, AC and BC if users are bounded."""
     return np.triu(bounded(rows, bound).dense())[np.triu_indices(3, 1)].tolist()
 
 
@@ -49,23 +51,23 @@ COUNTED = [
 
 
 @pytest.mark.parametrize(("options", "bound", "expected"), COUNTED)
-def test_users_in_a_column_of_their_own(visits, options, bound, expected):
+def test_rows_are_counted_by_users_of_a_column_of_their_own(visits, options, bound, expected):
     rows = read_owned_flat(visits, **PATIENT | options)
     assert not rows.user_is_source
-    assert upper(rows, bound) == expected
+    assert pair_weights(rows, bound) == expected
 
 
-def test_what_was_read_is_told(visits):
+def test_the_note_names_the_columns_that_were_read_and_ignored(visits):
     rows = read_owned_flat(visits, **PATIENT)
     assert rows.reading.endswith(
         "'hospital', 'referred'; as its user: 'patient'; ignored: column 4."
     )
     assert sorted(rows.contributions().tolist()) == [1, 1]
-    public = read_owned_flat(visits, user="patient", public_vertices_from_file=True, **ENDS)
+    public = read_owned_flat(visits, user="patient", public_vertices_from_file=True, **ENDPOINTS)
     assert not public.space.inferred
 
 
-def test_directed_and_two_sided(visits):
+def test_users_of_directed_and_bipartite_rows_may_be_first_endpoints(visits):
     arcs = read_owned_flat(visits, **PATIENT, directed=True)
     assert bounded(arcs, 9).dense().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
     for user in ("tail", "patient"):
@@ -77,25 +79,25 @@ def test_directed_and_two_sided(visits):
     assert bounded(paid, 100).dense().tolist() == [[2, 1, 0], [7, 0, 0], [0, 0, 0]]
 
 
-def test_known_names_and_no_names(put):
+def test_users_are_found_by_known_words_and_by_column_numbers(put):
     calls = put("calls.csv", "caller,callee,phone\n1,2,x\n2,3,x\n3,1,y\n")
     for user, expected in (
         ("phone", ([1, 1, 0], [0, 1, 1])),
         *((end, ([1, 1, 1],)) for end in ("caller", "tail", "callee")),
     ):
         rows = gc.Rows.read(calls, columns=gc.Columns(user=user), vertices=range(1, 4))
-        assert upper(rows, 1) in expected
+        assert pair_weights(rows, 1) in expected
         assert rows.user_is_source == (user in ("caller", "tail"))
     plain = put("calls.edges", "0 1 7\n1 2 7\n0 2 8\n")
     rows = gc.Rows.read(plain, columns=gc.Columns(user=2), vertices=3)
-    assert upper(rows, 2) == [1, 1, 1]
-    assert sum(upper(rows, 1)) == 2
+    assert pair_weights(rows, 2) == [1, 1, 1]
+    assert sum(pair_weights(rows, 1)) == 2
     with pytest.raises(FileFormatError, match="pass source= and target=, too"):
         gc.Rows.read(plain, columns=gc.Columns(user=0), vertices=3)
 
 
-def test_what_others_are_called_does_not_matter(put):
-    """All users are integers, or one is not: the others keep the same rows."""
+def test_names_of_other_users_do_not_change_the_rows_that_a_user_keeps(put):
+    """Users are read as integers if all of them are; other users keep the same rows."""
     lines = [f"{o},{u},{v}" for o in range(5) for u in range(9) for v in range(u)]
     options = {"user": "o", "source": "u", "target": "v", "vertices": 9, "counting": "users"}
     graphs = []
@@ -105,7 +107,7 @@ def test_what_others_are_called_does_not_matter(put):
     assert graphs[0] == graphs[1] == graphs[2]
 
 
-def test_tables_and_packed_files(visits, put, tmp_path):
+def test_tables_streams_and_packed_files_are_the_same_rows(visits, put, tmp_path):
     options, frame = PATIENT | {"counting": "rows"}, pd.read_csv(visits)
     expected = bounded(read_owned_flat(visits, **options), 1)
     parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "visits.parquet")
@@ -130,7 +132,7 @@ def test_tables_and_packed_files(visits, put, tmp_path):
         (io.BytesIO(b""), {}, "the rows that come in: "),
     ],
 )
-def test_streams_that_are_refused(stream, more, message):
+def test_streams_of_text_and_streams_with_bad_rows_are_refused(stream, more, message):
     with pytest.raises((ParameterError, FileFormatError), match=message) as error:
         read_owned_flat(stream, **PATIENT | more)
     assert "zoe" not in str(error.value)
@@ -139,15 +141,15 @@ def test_streams_that_are_refused(stream, more, message):
 MOVES = "who,from,to,when\nann,A,B,2026-01-17\n7,B,C,2026-02-01\nann,C,A,2026-01-17\n"
 
 
-def listed_rows(raw):
-    """Each row: both endpoints and the user as text, and the number of the period."""
+def row_tuples(raw: Any) -> list[tuple[str, str, str, int]]:
+    """Return the endpoints and the user of each row as texts, and the number of its period."""
     columns = map(codes_and_names, (raw.sources, raw.targets, raw.users))
     texts = ([str(names[code]) for code in codes] for codes, names in columns)
     return list(zip(*texts, raw.periods.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "days.parquet", "times.arrow", "frame"])
-def test_users_and_periods_come_with_the_ends_in_one_pass(put, tmp_path, kind):
+def test_users_and_periods_are_read_with_the_endpoints(put, tmp_path, kind):
     frame = pd.read_csv(put("x.csv", MOVES), dtype=str)
     if kind in ("days.parquet", "times.arrow"):
         frame["when"] = pd.to_datetime(frame["when"])
@@ -167,11 +169,11 @@ def test_users_and_periods_come_with_the_ends_in_one_pass(put, tmp_path, kind):
         raw = read_raw(tmp_path / kind, options)
     who, *others = zip(*(line.split(",") for line in MOVES.split()[1:]), strict=True)
     numbers = map(days.number, others[2])
-    assert listed_rows(raw) == list(zip(*others[:2], who, numbers, strict=True))
+    assert row_tuples(raw) == list(zip(*others[:2], who, numbers, strict=True))
     assert "as its user: 'who'; as its period: 'when'." in raw.reading
 
 
-def test_a_user_that_is_an_end_is_no_further_column(put):
+def test_a_user_that_is_an_endpoint_has_no_column_of_its_own(put):
     path = put("x.csv", MOVES)
     options = Options(columns=gc.Columns(user="from", source="from", target="to"), weighted=False)
     assert read_raw(path, options).users is None
@@ -204,7 +206,7 @@ def test_bad_rows_are_left_out_with_their_users(put, tmp_path, kind):
         frame["cost"] = frame["cost"].astype(object)
     read = owned_flat if kind == "frame" else read_owned_flat
     rows = read(frame if kind == "frame" else tmp_path / kind, **options)
-    assert upper(rows, 100) == [3, 7, 1]
+    assert pair_weights(rows, 100) == [3, 7, 1]
     assert sorted(rows.contributions().tolist()) == [4, 9]
 
 
@@ -234,7 +236,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("source", "options", "message"), REFUSED)
-def test_what_is_refused_in_one_line(put, source, options, message):
+def test_bad_users_vertices_weights_and_periods_are_refused_on_one_line(
+    put, source, options, message
+):
     read = owned_flat
     if isinstance(source, str):
         source, read = put("visits.csv", source), read_owned_flat
@@ -243,7 +247,7 @@ def test_what_is_refused_in_one_line(put, source, options, message):
     assert "\n" not in str(error.value)
 
 
-def test_users_stand_in_columns(put):
+def test_a_matrix_has_no_column_of_users(put):
     with pytest.raises(FileFormatError, match="rows stand in an edge list"):
         gc.Rows.read(put("some.mtx", ""), columns=gc.Columns(user=0), vertices=3)
 
@@ -251,7 +255,7 @@ def test_users_stand_in_columns(put):
 @pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("counting", COUNTINGS)
 @pytest.mark.parametrize("user", ["tail", 2])
-def test_files_without_rows_are_read_as_others(put, counting, user):
+def test_files_without_rows_are_read(put, counting, user):
     weight = {"weight": 3} if counting == "weight" else {}
     path = put("visits.edges", "")
     rows = read_owned_flat(path, user=user, vertices=3, counting=counting, **weight)
@@ -275,35 +279,38 @@ FAULTY = {
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("periods", ["2026-01..2026-03", "2026-Q1", "2025..2026"])
 def test_bad_rows_are_the_same_whether_rows_are_read_or_stay_in_an_engine(tmp_path, periods):
-    draw = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     columns = {
-        name: [values[i] for i in draw.integers(0, len(values), 3_000)]
+        name: [values[i] for i in rng.integers(0, len(values), 3_000)]
         for name, values in FAULTY.items()
     }
     frame = pd.DataFrame(columns)
     frame.to_csv(tmp_path / "x.csv", index=False)
     frame.to_parquet(tmp_path / "x.parquet")
-    how = {"counting": "weight", "vertices": ["A", "B", "7"], "periods": periods}
+    options = {"counting": "weight", "vertices": ["A", "B", "7"], "periods": periods}
     names = {"source": "from", "target": "to", "user": "who", "period": "when", "weight": "paid"}
-    how["columns"] = gc.Columns(**names, on_bad="skip")
-    several = (
-        gc.Rows.read(tmp_path / "x.csv", **how),
-        gc.Rows.read(tmp_path / "x.parquet", **how),
-        gc.Rows.of(frame, **how),
-        gc.Rows.read(tmp_path / "x.parquet", data_name="x", **how),
-        gc.Rows.of(frame, data_name="x", **how),
+    options["columns"] = gc.Columns(**names, on_bad="skip")
+    sources = (
+        gc.Rows.read(tmp_path / "x.csv", **options),
+        gc.Rows.read(tmp_path / "x.parquet", **options),
+        gc.Rows.of(frame, **options),
+        gc.Rows.read(tmp_path / "x.parquet", data_name="x", **options),
+        gc.Rows.of(frame, data_name="x", **options),
     )
-    found = [rows.cells(gc.PrivacyUnit.user(max_contributions=50), whole=False) for rows in several]
-    for each in found[1:]:
+    cells_of_sources = [
+        rows.cells(gc.PrivacyUnit.user(max_contributions=50), whole=False) for rows in sources
+    ]
+    expected, *others = cells_of_sources
+    for cells in others:
         for name in ("period", "first", "second", "steps"):
-            assert getattr(each, name).tolist() == getattr(found[0], name).tolist()
-    assert len(found[0].steps) > 5
+            assert getattr(cells, name).tolist() == getattr(expected, name).tolist()
+    assert len(expected.steps) > 5
 
 
 def test_a_column_by_its_number_is_no_column_of_that_name(put):
-    """A store that takes both for one would let two periods of a row spend each its own budget."""
+    """If a store took both for one, two periods of a row could each spend a budget of its own."""
     path = put("x.csv", "a,b,3,when\n0,1,2026-02-01,2026-01-01\n")
-    told = [
+    period_columns = [
         gc.Rows.read(
             path,
             columns=gc.Columns(source=0, target=1, period=period, header=True),
@@ -312,4 +319,4 @@ def test_a_column_by_its_number_is_no_column_of_that_name(put):
         ).period_column
         for period in (3, "3", "when")
     ]
-    assert told == ["3", '"3"', "when"]
+    assert period_columns == ["3", '"3"', "when"]

@@ -1,4 +1,4 @@
-"""What reading must not let out: times as weights, weights without a bound, vertices from edges."""
+"""Reading private data: no times as weights, no weights without a bound, no vertices from edges."""
 
 import unicodedata
 
@@ -26,16 +26,16 @@ def test_a_column_without_a_name_is_never_a_weight_unless_the_caller_says_so(put
     assert read_flat(path, weight=2, **none).weights.tolist() == [1597427261, 1597427999]
 
 
-def test_a_column_with_an_odd_name_is_not_a_weight_and_is_told_to_be_ignored(put):
-    told = []
-    graph = gc.read_graph(put("x.csv", TIMES), tell=told.append)
+def test_a_column_with_an_unknown_name_is_ignored_with_a_note(put):
+    notes = []
+    graph = gc.read_graph(put("x.csv", TIMES), tell=notes.append)
     assert graph == gc.Graph.of([(1, 2), (2, 3)])
     # More than half of the names are usual ones, so the line is certain to name columns.
     names = "'Patient ID', 'Contacted Person'"
-    assert told == [f"Read as the endpoints of an edge: {names}; ignored: 'Time Stamp'."]
+    assert notes == [f"Read as the endpoints of an edge: {names}; ignored: 'Time Stamp'."]
 
 
-# ------------------------------------------------------------------ what every door asks
+# ------------------------------------------------------------------ all kinds of releases
 
 
 def session(method):
@@ -47,8 +47,8 @@ def session(method):
     return opened
 
 
-def release(**given):
-    return lambda g, _: gc.release_graph(g, epsilon=40.0, fit="none", **given)
+def release(**options):
+    return lambda g, _: gc.release_graph(g, epsilon=40.0, fit="none", **options)
 
 
 def learnt(construction, queries=None):
@@ -74,47 +74,47 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("construction", CAPPED)
-def test_iterative_releases_and_sensing_need_a_cap_and_no_word_will_do(construction, tmp_path):
+def test_iterative_releases_and_sensing_need_a_maximum_weight(construction, tmp_path):
     heavy = CAPPED[construction].of([("a", "b", 7.0)], max_weight_change=1)
     with pytest.raises(ParameterError, match="max_weight"):
         learnt(construction, CUT)(heavy, tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-@pytest.mark.parametrize("door", WEIGHTED)
-def test_weights_need_a_cap_or_a_word_at_every_door(tmp_path, door):
+@pytest.mark.parametrize("kind", WEIGHTED)
+def test_weights_need_a_maximum_or_a_largest_change_in_every_release(tmp_path, kind):
     def guarantee(folder, **options):
         edges = [("a", "b", 7.0), ("b", "c", 1.0)]
         folder.mkdir()
         graph = gc.Graph.of(edges, vertices=["a", "b", "c"], **options)
-        return WEIGHTED[door](graph, folder).guarantee.neighbours
+        return WEIGHTED[kind](graph, folder).guarantee.neighbours
 
     with pytest.raises(ParameterError, match=r"max_weight=.*weighted=False.*max_weight_change=1"):
         guarantee(tmp_path / "none")
     assert list((tmp_path / "none").iterdir()) == []
-    said = guarantee(tmp_path / "said", max_weight_change=1)
-    assert said.endswith("by at most 1; an edge that weighs more is not")
+    neighbours = guarantee(tmp_path / "said", max_weight_change=1)
+    assert neighbours.endswith("by at most 1; an edge that weighs more is not")
     assert "within 0 .. 7" in guarantee(tmp_path / "capped", max_weight=7)
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-@pytest.mark.parametrize("door", PLAIN)
-def test_vertices_from_edges_are_marked_in_every_guarantee(put, tmp_path, door):
+@pytest.mark.parametrize("kind", PLAIN)
+def test_vertices_from_edges_are_marked_in_every_guarantee(put, tmp_path, kind):
     path = put("x.csv", "source,target\na,b\nb,c\n")
-    guarantee = PLAIN[door](gc.read_graph(path), tmp_path).guarantee
+    guarantee = PLAIN[kind](gc.read_graph(path), tmp_path).guarantee
     for text in (guarantee.public, str(guarantee), guarantee.to_dict()["public"]):
         assert MARK in text
 
 
-def test_vertices_that_are_given_or_said_to_be_public_or_listed_are_not_marked(put, tmp_path):
+def test_declared_and_listed_vertices_are_not_marked(put, tmp_path):
     pairs = [("a", "b"), ("b", "c")]
     path = put("x.csv", "source,target\na,b\nb,c\n")
-    given = {"vertices": ["a", "b", "c"]}, {"public_vertices_from_file": True}
+    declarations = {"vertices": ["a", "b", "c"]}, {"public_vertices_from_file": True}
     listed = gc.Graph.of(gc.Graph.of(pairs).to_networkx())
-    graphs = [*(read_flat(path, **options) for options in given), listed]
-    for ending in (".edges", ".csv", ".graphml", ".gml", ".net", ".mtx", ".npz"):
-        listed.write(tmp_path / f"listed{ending}")
-        graphs.append(gc.read_graph(tmp_path / f"listed{ending}"))
+    graphs = [*(read_flat(path, **options) for options in declarations), listed]
+    for suffix in (".edges", ".csv", ".graphml", ".gml", ".net", ".mtx", ".npz"):
+        listed.write(tmp_path / f"listed{suffix}")
+        graphs.append(gc.read_graph(tmp_path / f"listed{suffix}"))
     graphs.append(gc.datasets.load("us-flights"))
     assert not any(graph.vertices.inferred for graph in graphs)
     for table in (pairs, pd.DataFrame(pairs, columns=["source", "target"])):
@@ -130,7 +130,7 @@ def test_vertices_that_are_given_or_said_to_be_public_or_listed_are_not_marked(p
 
 
 @pytest.mark.parametrize("size", [10**98, 2**63, 2**31])
-def test_vertex_sets_of_any_size_are_refused_in_words(size):
+def test_vertex_sets_above_31_bits_are_refused(size):
     for labels in (size, range(size), range(1, size + 2), range(0, -2 * size, -2)):
         with pytest.raises(GraphError, match=r"at most 2,147,483,647 vertices"):
             gc.VertexSet(labels)
