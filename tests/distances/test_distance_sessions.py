@@ -1,6 +1,8 @@
-"""Durable sessions of distances: answers, the record, what is refused, what a lost step costs."""
+"""Stored sessions of distances: answers, history, refusals, and the cost of lost steps."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,26 +56,26 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_intervals_hold_also_for_queries_that_follow_the_answers(path, delta):
-    """All answers of two sessions hold but for a chance of 2e-8."""
+def test_intervals_hold_for_queries_that_depend_on_earlier_answers(path, delta):
+    """An answer of the two sessions fail_in with a chance of 2e-8."""
     truth = all_distances(PEOPLE)
     for seed in range(2):
         terms = {"delta": delta, "confidence": 1 - 1e-8, "name": f"{seed}", "seed": seed}
         with begin(path, **terms) as session:
-            vertex, seen = 0, {}
+            vertex, values = 0, {}
             for _ in range(6):
                 reply = session.ask(vertex)
-                seen[vertex] = reply.value
+                values[vertex] = reply.value
                 low, high = reply.interval
                 assert low <= truth[GRID.row(vertex)] <= high
                 assert (high - low) / 2 <= session.error_bound * (1 + 1e-9)
                 assert reply.value == pytest.approx((low + high) / 2)
-                nearest = min(seen, key=seen.get)
-                vertex = next(v for v in GRID.vertices.labels if v not in seen and v >= nearest)
+                nearest = min(values, key=values.get)
+                vertex = next(v for v in GRID.vertices.labels if v not in values and v >= nearest)
             assert session.status.remaining.queries == 0
 
 
-def test_what_was_asked_is_free_and_survives(path):
+def test_a_repeated_query_is_free_and_keeps_its_answer_when_resumed(path):
     with begin(path) as session:
         first = session.ask_all([3, 7])
         assert session.ask_all([7, 3, 7]) == [first[1], first[0], first[1]]
@@ -86,7 +88,7 @@ def test_what_was_asked_is_free_and_survives(path):
     assert [reply.queries_left for reply in first] == [5, 4]
 
 
-def test_a_session_that_has_run_out_refuses_or_says_so(path):
+def test_a_session_that_has_run_out_refuses_or_answers_without_a_guarantee(path):
     with begin(path, queries=2) as session:
         with pytest.raises(ExhaustedError, match="run out"):
             session.ask_all([1, 2, 3])
@@ -99,7 +101,7 @@ def test_a_session_that_has_run_out_refuses_or_says_so(path):
         assert session.ask(1).guaranteed
 
 
-def test_it_shares_the_store_and_the_budget_with_everything_else(path):
+def test_a_session_shares_the_budget_of_its_store_with_other_uses(path):
     store = gc.Store(path, budget=3.5)
     with begin(store) as session:
         session.ask(0)
@@ -113,22 +115,25 @@ def test_it_shares_the_store_and_the_budget_with_everything_else(path):
         begin(path, name="small", epsilon=1e-5).close()
     with pytest.raises(BudgetError, match="different neighbours"):
         begin(path, name="ten", group_size=10)
-    told = gc.store_status(path)
+    status = gc.store_status(path)
     kinds = ["distance session", "distances", "distance session"]
-    assert [use.use.kind for use in told.uses] == kinds
-    assert told.epsilon == pytest.approx(3 + 1e-5)
+    assert [use.use.kind for use in status.uses] == kinds
+    assert status.epsilon == pytest.approx(3 + 1e-5)
 
 
-def test_what_was_agreed_must_be_the_same_when_it_is_resumed(path, monkeypatch):
+def test_a_session_is_resumed_only_with_the_same_terms_data_and_mechanism(path, monkeypatch):
     begin(path).close()
     longer = Metric(GRID.lengths.tocoo().row, GRID.lengths.tocoo().col, np.full(98, 2), vertices=30)
-    moved, there = Locations(GRID, np.roll(PEOPLE.counts, 1)), Locations(longer, PEOPLE.counts)
+    other_people, people_on_longer = (
+        Locations(GRID, np.roll(PEOPLE.counts, 1)),
+        Locations(longer, PEOPLE.counts),
+    )
     other_mechanism = "belongs to a mechanism with other parameters"
     for error, message, changed in [
         (ParameterError, r"with epsilon=2\.0", {"epsilon": 3.0}),
         (ParameterError, "with seed=None", {"seed": 1}),
-        (LedgerError, "other private data", TERMS | {"people": moved}),
-        (LedgerError, other_mechanism, TERMS | {"metric": longer, "people": there}),
+        (LedgerError, "other private data", TERMS | {"people": other_people}),
+        (LedgerError, other_mechanism, TERMS | {"metric": longer, "people": people_on_longer}),
     ]:
         with pytest.raises(error, match=message):
             resume(path, **changed)
@@ -155,22 +160,31 @@ def test_bad_parameters_leave_no_store(path, options, message):
     assert not path.exists()
 
 
-def test_several_people_have_more_noise(path, tmp_path):
-    with begin(path) as one, begin(tmp_path / "ten.db", group_size=10) as ten:
-        assert ten.guarantee.privacy_unit == "10 people"
-        assert ten.error_bound > 2 * one.error_bound
+def test_a_larger_group_of_people_has_a_larger_error(path, tmp_path):
+    with begin(path) as session_of_one, begin(tmp_path / "ten.db", group_size=10) as session_of_ten:
+        assert session_of_ten.guarantee.privacy_unit == "10 people"
+        assert session_of_ten.error_bound > 2 * session_of_one.error_bound
 
 
 class BrokenError(Exception):
     pass
 
 
-def fails(method, monkeypatch, call, *, works=False):
-    """Fail inside a method, after the reservation, and where it works, some noise."""
+def fail_in(
+    method: str,
+    monkeypatch: pytest.MonkeyPatch,
+    call: Callable[[], object],
+    *,
+    at_end: bool = False,
+) -> None:
+    """Call a function while a method of the mechanism fail_in, at its start or at its end.
+
+    The budget is reserved before; at the end, noise has been drawn, too.
+    """
     whole = getattr(InteractiveDistances, method)
 
     def broken(*arguments):
-        if works:
+        if at_end:
             whole(*arguments)
         raise BrokenError
 
@@ -180,8 +194,9 @@ def fails(method, monkeypatch, call, *, works=False):
             call()
 
 
-def interrupt(session, monkeypatch, rows):
-    fails("step", monkeypatch, lambda: session.ask_all(rows), works=True)
+def interrupt(session: Any, monkeypatch: pytest.MonkeyPatch, rows: list[int]) -> None:
+    """Lose a step of a session after its noise was drawn."""
+    fail_in("step", monkeypatch, lambda: session.ask_all(rows), at_end=True)
 
 
 def test_a_lost_step_counts_as_spent_once(path, monkeypatch):
@@ -203,7 +218,7 @@ def test_a_lost_step_counts_as_spent_once(path, monkeypatch):
 
 
 def test_interruptions_cannot_start_more_instances_than_were_paid_for(path, monkeypatch):
-    """Each lost step uses up a tangent; past the cap the coordinate reads nothing any more."""
+    """Each lost step counts as a tangent; above their number a coordinate reads no more data."""
     with begin(path, queries=60) as session:
         tunings = session._runner.mechanism.learner.tunings
     interruptions = 0
@@ -224,37 +239,39 @@ def test_interruptions_cannot_start_more_instances_than_were_paid_for(path, monk
 
 
 def test_a_process_that_died_while_it_started_has_spent_everything(path, monkeypatch):
-    fails("start", monkeypatch, lambda: begin(path))
+    fail_in("start", monkeypatch, lambda: begin(path))
     with resume(path) as session, pytest.raises(BudgetError, match="interrupted while it started"):
         session.ask(1)
     assert gc.store_status(path).epsilon == 2.0
 
 
-def test_seeded_sessions_go_on_the_same_way(tmp_path):
-    found = []
+def test_a_resumed_session_continues_the_noise_of_its_seed(tmp_path):
+    answers = []
     for name in ("a.db", "b.db"):
         with begin(tmp_path / name, seed=4) as session:
             first = session.ask(2)
         with resume(tmp_path / name) as session:
-            found.append((first, session.ask(9)))
+            answers.append((first, session.ask(9)))
             assert "not private" in repr(session)
-    assert found[0] == found[1]
-    assert found[0][0].seeded
+    assert answers[0] == answers[1]
+    assert answers[0][0].seeded
 
 
-def test_a_state_without_its_running_noise_is_written_off(path):
-    """Which whoever copies the public part alone may have."""
+def test_a_state_without_its_secret_noise_counts_as_interrupted(path):
+    """A copy of a store may have the public part alone."""
     with begin(path) as session, session._ledger.locked():
         runner = session._runner
         mechanism = runner.mechanism
-        kept = stored_state(mechanism, runner.current_state())
-        whole = mechanism.restore(read_state(mechanism, kept), PEOPLE, b"")
-        assert whole.coordinates == runner.current_state().coordinates
-        bare = mechanism.restore(read_state(mechanism, replace(kept, secret=None)), PEOPLE, b"")
-        after = runner.mechanism.after_interruption(bare, SystemEntropy())
+        stored = stored_state(mechanism, runner.current_state())
+        restored = mechanism.restore(read_state(mechanism, stored), PEOPLE, b"")
+        assert restored.coordinates == runner.current_state().coordinates
+        without_secret = mechanism.restore(
+            read_state(mechanism, replace(stored, secret=None)), PEOPLE, b""
+        )
+        after = runner.mechanism.after_interruption(without_secret, SystemEntropy())
     assert after.queries == 1
     assert [part.lost for part in after.coordinates] == [1, 1]
-    other = InteractiveDistances(replace(mechanism.learner, beta=0.01), mechanism.cost)
-    for broken, read in ((b"{}", mechanism), (b"[", mechanism), (kept.public, other)):
+    other_mechanism = InteractiveDistances(replace(mechanism.learner, beta=0.01), mechanism.cost)
+    for broken, read in ((b"{}", mechanism), (b"[", mechanism), (stored.public, other_mechanism)):
         with pytest.raises(FileFormatError, match="the stored state"):
-            read_state(read, replace(kept, public=broken))
+            read_state(read, replace(stored, public=broken))

@@ -1,6 +1,9 @@
+"""Graphs that are written and read back, by this package and by other programs."""
+
 import gzip
 import io
 import re
+from pathlib import Path
 
 import igraph
 import networkx as nx
@@ -56,7 +59,7 @@ GRAPHS = {
 @pytest.mark.parametrize("packed", ["", ".gz"])
 @pytest.mark.parametrize("ending", WRITTEN)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_every_graph_comes_back(tmp_path, name, ending, packed):
+def test_every_graph_is_read_as_it_was_written(tmp_path, name, ending, packed):
     graph, path = GRAPHS[name], tmp_path / f"graph{ending}{packed}"
     graph.write(path)
     assert read_flat(path, **kind_of(graph)) == graph
@@ -94,7 +97,7 @@ def test_labels_that_a_format_cannot_hold_are_refused(tmp_path, ending, label, m
 
 
 @pytest.mark.parametrize("ending", QUOTING)
-def test_odd_labels_come_back(tmp_path, ending):
+def test_odd_labels_are_read_as_they_were_written(tmp_path, ending):
     labels = ODD if ending in (".csv", ".tsv", ".net") else ODD + BREAKS
     if ending == ".gml":
         labels = [label for label in labels if re.fullmatch("[ -~]*", str(label))]
@@ -130,8 +133,8 @@ labels = st.one_of(
 @st.composite
 def graphs(draw):
     names = draw(st.lists(labels, min_size=1, max_size=8, unique_by=str))
-    ends = st.integers(0, len(names) - 1)
-    rows = draw(st.lists(st.tuples(ends, ends), max_size=12))
+    vertices = st.integers(0, len(names) - 1)
+    rows = draw(st.lists(st.tuples(vertices, vertices), max_size=12))
     weighted = draw(st.booleans())
     numbers = st.floats(0, 1e300, allow_nan=False)
     weights = [draw(numbers) for _ in rows] if weighted else None
@@ -140,7 +143,7 @@ def graphs(draw):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graph=graphs(), ending=st.sampled_from(QUOTING))
-def test_any_graph_comes_back(tmp_path_factory, graph, ending):
+def test_random_graphs_are_read_as_they_were_written(tmp_path_factory, graph, ending):
     path = tmp_path_factory.mktemp("any") / f"x{ending}"
     try:
         graph.write(path)
@@ -173,24 +176,24 @@ NAMES = [
 ]
 
 
-def names_read(path, program):
-    """The vertex names of a file as a program reads them."""
-    read = READ_BY[path.suffix, program](path)
+def names_read(path: Path, program: str) -> list[str]:
+    """Return the vertex names of a file as a program reads them."""
+    graph = READ_BY[path.suffix, program](path)
     if program == "networkx":
-        return list(read)
+        return list(graph)
     if program == "ours":
-        return list(map(str, read.labels))
-    return read.vs["label" if path.suffix == ".gml" else "name"]
+        return list(map(str, graph.labels))
+    return graph.vs["label" if path.suffix == ".gml" else "name"]
 
 
 @pytest.mark.parametrize("program", ["networkx", "igraph", "ours"])
 @pytest.mark.parametrize("ending", EXCHANGE)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_read_by_all_programs_as_it_was_or_not_written(tmp_path, name, ending, program):
+def test_all_programs_read_a_name_as_it_is_or_it_is_refused(tmp_path, name, ending, program):
     path = tmp_path / f"x{ending}"
-    refused = {".gml": not name.isascii(), ".net": '"' in name, ".graphml": False}[ending]
+    is_refused = {".gml": not name.isascii(), ".net": '"' in name, ".graphml": False}[ending]
     graph = Graph([0], [1], vertices=[name, "b"])
-    if refused:
+    if is_refused:
         with pytest.raises(FileFormatError, match=r"write \.graphml"):
             graph.write(path)
         path = path.with_suffix(".graphml")  # as advised
@@ -200,7 +203,7 @@ def test_a_name_is_read_by_all_programs_as_it_was_or_not_written(tmp_path, name,
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graph=graphs(), ending=st.sampled_from(EXCHANGE))
-def test_whatever_is_written_has_the_same_names_in_all_programs(tmp_path_factory, graph, ending):
+def test_all_programs_read_the_same_names_of_random_graphs(tmp_path_factory, graph, ending):
     path = tmp_path_factory.mktemp("names") / f"x{ending}"
     try:
         Graph(graph.rows, graph.columns, vertices=graph.vertices).write(path)
@@ -211,12 +214,12 @@ def test_whatever_is_written_has_the_same_names_in_all_programs(tmp_path_factory
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_libraries_bring_every_graph_back(name):
+def test_every_graph_survives_the_conversion_to_libraries_and_back(name):
     graph, kind = GRAPHS[name], kind_of(GRAPHS[name])
     sets = (graph.left, graph.right) if kind["bipartite"] else graph.vertices
     public = {"vertices": sets, "weighted": graph.weighted, "max_weight": graph.max_weight}
-    for made in (graph.to_scipy(), graph.to_frame(), graph.to_igraph()):
-        assert make_flat(made, **public, **kind) == graph
+    for converted in (graph.to_scipy(), graph.to_frame(), graph.to_igraph()):
+        assert make_flat(converted, **public, **kind) == graph
     # Vertices without edges are there, too; their order is that of their names.
     assert make_flat(graph.to_igraph(), **kind).shape == graph.shape
     if name in ("same on both", "as many", "shared names"):
@@ -237,14 +240,14 @@ NX_WRITERS = [
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("ending", "write"), NX_WRITERS)
-def test_reads_what_networkx_writes(tmp_path, ending, write):
+def test_files_of_networkx_are_read(tmp_path, ending, write):
     path, graph = tmp_path / f"x{ending}", nx.Graph()
     graph.add_nodes_from(["z", "a b", 'q"x', "é", "&z"])
     graph.add_weighted_edges_from([("a b", 'q"x', 2.5), ("é", "&z", 1e-7)])
     write(graph, path)
-    read = read_graph(path)
-    assert read.labels == ("&z", "a b", 'q"x', "z", "é")  # sorted: the order may tell of edges
-    assert read.weights.tolist() == [1e-7, 2.5]
+    read_back = read_graph(path)
+    assert read_back.labels == ("&z", "a b", 'q"x', "z", "é")  # sorted: the order may tell of edges
+    assert read_back.weights.tolist() == [1e-7, 2.5]
     with pytest.raises(FileFormatError, match="undirected edges; it is no DirectedGraph"):
         gc.DirectedGraph.read(path)
     arcs = nx.MultiDiGraph()
@@ -267,7 +270,7 @@ def test_reads_what_networkx_writes(tmp_path, ending, write):
     ("ending", "form"), [(".graphml", "graphml"), (".gml", "gml"), (".net", "pajek")]
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_reads_what_igraph_writes(tmp_path, ending, form):
+def test_files_of_igraph_are_read(tmp_path, ending, form):
     path, names = tmp_path / f"x{ending}", ["b", 'a "q"', "é c"]
     graph = igraph.Graph([(0, 1), (2, 1)])
     graph.vs["name"], graph.vs["type"] = names, [False, True, False]
@@ -285,13 +288,13 @@ def test_reads_what_igraph_writes(tmp_path, ending, form):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_others_read_what_we_write(tmp_path):
+def test_other_programs_read_our_files(tmp_path):
     graph = Graph([0, 1], [1, 2], [1e-7, 1e300], vertices=["a b", 'q"x', "c", "alone"])
     for ending, read in ((".graphml", nx.read_graphml), (".gml", nx.read_gml)):
         graph.write(tmp_path / f"x{ending}")
-        found = read(tmp_path / f"x{ending}")
-        assert list(found) == list(graph.labels)
-        assert found["a b"]['q"x']["weight"] == 1e-7
+        network = read(tmp_path / f"x{ending}")
+        assert list(network) == list(graph.labels)
+        assert network["a b"]['q"x']["weight"] == 1e-7
     assert igraph.Graph.Read_GraphML(str(tmp_path / "x.graphml")).vs["name"] == list(graph.labels)
     assert igraph.Graph.Read_GML(str(tmp_path / "x.gml")).vs["label"] == list(graph.labels)
     Graph([0, 1], [1, 2], [1e-7, 1e300], vertices=4).write(tmp_path / "x.net")
@@ -303,7 +306,7 @@ def test_others_read_what_we_write(tmp_path):
         assert (abs(sp.csr_array(matrix) - graph.adjacency)).max() == 0
 
 
-def test_reads_what_scipy_writes(tmp_path):
+def test_files_of_scipy_are_read(tmp_path):
     npz, mtx = tmp_path / "x.npz", tmp_path / "x.mtx"
     arcs = sp.coo_array(([1.0, 2.0, 9.0], ([0, 1, 2], [1, 0, 2])), shape=(3, 3))
     for kind in ("csr", "csc", "coo", "bsr", "dia"):
@@ -336,7 +339,7 @@ def test_a_file_that_declares_no_weights_gets_none_from_its_edges(tmp_path, endi
     assert read_graph(path, weighted=True).weights.tolist() == [3]
 
 
-def test_packed_files_do_not_tell_the_time(tmp_path):
+def test_packed_files_have_no_time_stamp(tmp_path):
     for name in ("a.edges.gz", "b.edges.gz"):
         GRAPHS["default"].write(tmp_path / name)
     assert (tmp_path / "a.edges.gz").read_bytes() == (tmp_path / "b.edges.gz").read_bytes()
