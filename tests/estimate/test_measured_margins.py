@@ -250,7 +250,7 @@ def test_noise_is_added_to_the_true_margins():
 def test_margins_become_narrower_for_a_price_that_is_forecast():
     rows = trips()
     job = flows_job(rows, AREAS, measure_margins=True, epsilon=1.0, privacy_unit="row")
-    price = job.margin_price
+    price = job.margin_comparison
     assert price.margin < price.margin_without
     assert price.cell > price.cell_without
     assert any("Margins are measured" in note for note in job.notes)
