@@ -70,7 +70,7 @@ class Claim:
         gap = np.sqrt(-np.log(np.clip(q, _TINY, 1))) - np.sqrt(-np.log(np.clip(p, _TINY, 1)))
         return np.where(p > q, gap**2, -(gap**2))
 
-    def expected_bound(self, runs: int, *, alpha: float = ALPHA) -> float:
+    def detectable_loss(self, runs: int, *, alpha: float = ALPHA) -> float:
         """Return about the bound that an audit gives for a mechanism whose loss is the claim.
 
         For epsilon the mechanism is randomised response of one bit, with an output of probability

@@ -239,7 +239,7 @@ class Sampled(Audit):
 
     def detectable_loss(self, runs: int, alpha: float) -> float:
         """See `Audit.detectable_loss`."""
-        return self.claim.expected_bound(runs, alpha=alpha)
+        return self.claim.detectable_loss(runs, alpha=alpha)
 
     def loss_by_runs(
         self, variant: str | None, runs: int, alpha: float, source: EntropySource

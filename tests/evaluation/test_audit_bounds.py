@@ -87,7 +87,7 @@ def test_an_audit_detects_of_a_mechanism_at_its_claim_what_is_visible():
     """Shares of 2000 runs have an error of at most 0.06, or 5.3 standard deviations."""
     rng = np.random.default_rng(7)
     bound = audit(randomized_response(1.0, rng), [0], [1]).epsilon_lower
-    assert bound == pytest.approx(Claim(1.0).expected_bound(2000), abs=0.2)
+    assert bound == pytest.approx(Claim(1.0).detectable_loss(2000), abs=0.2)
     shift = math.sqrt(2 * 0.5)
 
     def normal(mean, _):
@@ -95,4 +95,4 @@ def test_an_audit_detects_of_a_mechanism_at_its_claim_what_is_visible():
 
     rho = Claim(0.5, kind="rho")
     bound = audit(normal, 0.0, shift, claim=rho).epsilon_lower
-    assert 0.4 * rho.expected_bound(2000) < bound <= rho.value
+    assert 0.4 * rho.detectable_loss(2000) < bound <= rho.value
