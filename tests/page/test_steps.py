@@ -18,7 +18,7 @@ from graphcuts_dp.page.words import PLAIN
 
 WARDS = {"periods": "2025-01..2025-06", "privacy-unit": "user"}
 WARDS |= {"privacy-unit.max-contributions": "8"}
-OPTIONS = re.compile(r"--[a-z]|\\b[a-z_-]+=|\\b[a-z]+_[a-z]+\\b")
+OPTIONS = re.compile(r"--[a-z]|\b[a-z_-]+=|\b[a-z]+_[a-z]+\b")
 
 
 @pytest.fixture
