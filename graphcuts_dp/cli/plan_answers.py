@@ -74,13 +74,13 @@ UNITS = {
     "vertex": "a place or a member, with all links; no synthetic graph is possible then",
 }
 # Words for privacy units that are typed in place of those of the command line.
-_UNIT_OF_WORD = {
-    "person": "user",
-    "people": "user",
-    "trip": "row",
-    "link": "edge",
-    "place": "vertex",
-}
+_WORDS_OF_UNITS = (
+    ("person", "user"),
+    ("people", "user"),
+    ("trip", "row"),
+    ("link", "edge"),
+    ("place", "vertex"),
+)
 
 
 # Readers of questions about the private file and its rows
@@ -106,7 +106,7 @@ def read_counted(text: str, _: Answers) -> str:
 
 
 def read_unit(text: str, answers: Answers) -> str:
-    kind, kinds = _UNIT_OF_WORD.get(text, text), kinds_of_unit(answers)
+    kind, kinds = dict(_WORDS_OF_UNITS).get(text, text), kinds_of_unit(answers)
     if kind in kinds:
         return kind
     if kind in UNITS and answers.get("counted") is not None:
