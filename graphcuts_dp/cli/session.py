@@ -62,7 +62,7 @@ session: Commands = Commands(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NewSession:
+class NewSessionOptions:
     """Options of a new session: the store that is charged and keeps it, and what it records."""
 
     store: str = privacy_option(
@@ -133,7 +133,7 @@ class KeptSession:
 def start(
     *,
     graph: str = options.PRIVATE_GRAPH,
-    new: NewSession,
+    new: NewSessionOptions,
     privacy: ApproximatePrivacyOptions,
     queries: SessionWorkload = option(
         usual=True,

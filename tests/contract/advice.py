@@ -187,6 +187,16 @@ def written(graph: Any, name: str, kind: Any = gc.Graph) -> Doing:
     return do
 
 
+def with_attribute(name: str) -> Doing:
+    """Writes a graph with an attribute of this name to a GraphML file, and reads it."""
+
+    def do(folder: Path) -> Any:
+        gc.Graph.of(PAIRS[:1], weighted=False).write(folder / "x.graphml", about={name: 1.5})
+        return gc.read_graph(folder / "x.graphml")
+
+    return do
+
+
 def odd(label: str) -> Callable[[], Any]:
     """A graph of which one vertex has this label."""
     return lambda: gc.Graph.of([("b", label)], weighted=False)
@@ -1089,6 +1099,11 @@ ADVICE = (
         "a label is not valid Unicode; rename it",
         written(odd("\ud800"), "x.csv"),
         ((written(odd("x"), "x.csv"), {("b", "x"): 1.0}),),
+    ),
+    Advice(
+        "the attribute graphcuts_dp of a graph holds its schema; rename it",
+        with_attribute("graphcuts_dp"),
+        ((with_attribute("error"), AB),),
     ),
     Advice(
         "a label holds a control character; rename it, or write .csv",

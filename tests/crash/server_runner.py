@@ -59,7 +59,7 @@ def check_and_request_again(folder: Path) -> str:
     """
     desk = desk_of(folder)
     before = desk.status.head
-    requests = list(desk.requests.visible(ANN))
+    requests = list(desk.requests.visible_to(ANN))
     state = requests[0].state if requests else "none"
     for request in requests:
         desk.error_bound(desk.status_of(request))

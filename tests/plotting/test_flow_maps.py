@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from matplotlib.path import Path as Outline
-from test_object_plots import PICTURE, large, texts
+from test_object_plots import PICTURE, picture_of_noise, texts
 
 from graphcuts_dp.plotting.flow_maps import arrow_outline, flow_map_figure, flow_maps_figure
 from graphcuts_dp.plotting.flow_tables import heat_maps_figure
@@ -59,7 +59,7 @@ def test_large_sure_flows_of_a_map_are_on_top():
     points = rng.random((30, 2)) * 100
     values = rng.random((30, 30)) * 100
     low = values * rng.random((30, 30))
-    picture = dataclasses.replace(large(30), values=values, low=low, symmetric=False)
+    picture = dataclasses.replace(picture_of_noise(30), values=values, low=low, symmetric=False)
     figure = flow_map_figure(picture, MapPlaces(rows=points, columns=points))
     arrows = arrows_of(figure)
     assert len(arrows) == 400
@@ -111,7 +111,7 @@ def test_arrows_are_as_wide_as_flows_are_large_and_end_where_they_go(has_head):
 
 def test_names_do_not_run_into_each_other():
     points = np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0) + np.arange(40)[:, None] / 1e5
-    figure = flow_map_figure(large(40), MapPlaces(rows=points, columns=points))
+    figure = flow_map_figure(picture_of_noise(40), MapPlaces(rows=points, columns=points))
     names = texts(figure.axes[0].texts)
     assert len(names) == 8  # four about each of the two places
     assert {"3", "5"} <= set(names)  # the largest first

@@ -177,7 +177,7 @@ def test_what_waits_is_counted_until_its_reply_leaves(team):
 
 
 def ready(server):
-    server.service._checked = -1e9
+    server.service._check_time = -1e9
     return server.http.get("/readyz")
 
 
@@ -197,7 +197,7 @@ def test_requests_that_come_during_the_first_check_wait_for_it(tmp_path):
         service = server.service
 
         async def two_at_once():
-            service._checked = -math.inf
+            service._check_time = -math.inf
             return await asyncio.gather(service.not_ready(), service.not_ready())
 
         assert server.http.portal.call(two_at_once) == [None, None]
@@ -228,7 +228,7 @@ def test_a_server_with_the_registry_of_another_time_is_not_ready(tmp_path):
 def test_readiness_is_looked_at_now_and_then_and_tells_nothing(team, monkeypatch):
     looked = []
     monkeypatch.setattr(team.desk, "not_ready", lambda: looked.append(1))
-    team.service._checked = -1e9
+    team.service._check_time = -1e9
     replies = {team.http.get("/readyz").text for _ in range(20)}
     assert replies == {"ready\n"}
     assert len(looked) == 1
