@@ -217,8 +217,7 @@ def _rows_of_identifiers(
     """
     rows: IntegerVector
     if isinstance(identifiers, np.ndarray) and vertices.is_default:
-        n = len(vertices)
-        rows = _convert(identifiers, lambda piece: np.where(piece < n, piece, -1), raw.owned)
+        rows = _convert(identifiers, lambda piece: _row_of_range(piece, len(vertices)), raw.owned)
     elif isinstance(identifiers, np.ndarray):
         distinct, (codes,) = _distinct_and_indices([identifiers], raw.owned)
         rows = _rows_of_names(codes, list(map(str, distinct.tolist())), vertices, raw)
@@ -232,6 +231,12 @@ def _rows_of_identifiers(
         position, bad_count = raw.where(int(np.argmax(rows < 0))), int(np.count_nonzero(rows < 0))
         raw.bad.add(f"{fault}, which vertices= or the groups name", position, bad_count)
     return rows
+
+
+def _row_of_range(identifiers: IntegerVector, n: int) -> IntVector:
+    """Return identifiers in 0..n-1 as they are, and -1 for others, which unsigned types lack."""
+    is_vertex = (identifiers >= 0) & (identifiers < n)
+    return np.where(is_vertex, identifiers, np.int64(-1))
 
 
 def _rows_of_names(

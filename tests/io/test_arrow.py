@@ -286,6 +286,16 @@ def test_a_large_unsigned_integer_outside_the_vertices_is_a_bad_row(vertices):
     assert kept == [(2, 1), (3, 2)]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("vertices", [gc.VertexSet(4), gc.VertexSet([3, 2, 1, "x"])])
+def test_an_integer_of_any_type_outside_the_vertices_is_a_bad_row(dtype, vertices):
+    sources, targets = np.array([2, 100, 3], dtype), np.array([1, 2, 2], dtype)
+    with pytest.raises(GraphError, match=r"^row 1: a vertex is not in the public"):
+        rows_of_plug_in(sources, targets, vertices=vertices)
+    kept = rows_of_plug_in(sources, targets, vertices=vertices, skip=True)
+    assert kept == [(2, 1), (3, 2)]
+
+
 @pytest.mark.parametrize("outside", [4, HUGE + 1, 2**64 - 1, -1])
 @pytest.mark.parametrize("order", ["as declared", "sorted", "of the caller"])
 def test_a_row_number_of_a_plug_in_outside_its_vertices_is_a_bad_row(outside, order):
