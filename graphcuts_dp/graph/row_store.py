@@ -1,7 +1,8 @@
 """Keep coded rows in a private database of DuckDB, for bounded group-bys beyond memory. Private.
 
-The table of coded rows has three columns: the number of the cell, the key of the user, and perhaps
-a weight. Data that do not fit into memory go to a folder that only this account can read.
+The table of coded rows (see `engine.Shape`) has three columns: the number of the cell, the key of
+the user, and perhaps a weight. Data that do not fit into memory go to a folder that only this
+account can read.
 """
 
 import os
@@ -145,11 +146,10 @@ def hiding_rows_in_errors() -> Iterator[None]:
 
 
 def _spill_folder(folder: PathLike | None) -> tuple[str, int]:
-    """Make a folder for data beyond memory that only this user can read, and lock it.
+    """Make and lock a folder that only this user can read, for data beyond memory.
 
-    The lock is held until `_remove_spill`, or as long as the process lives.
-
-    First, folders of this user are removed whose lock nobody holds: their processes were killed.
+    Folders of this user whose lock nobody holds are removed before: their processes were killed.
+    The lock of the new folder is held until `_remove_spill`, or as long as the process lives.
 
     Returns:
         The folder, and the descriptor of its lock.
@@ -169,6 +169,6 @@ def _spill_folder(folder: PathLike | None) -> tuple[str, int]:
 
 
 def _remove_spill(spill: str, lock: int) -> None:
-    """Unlock and remove what `_spill_folder` made."""
+    """Unlock the folder of `_spill_folder`, by closing its lock, and remove it."""
     os.close(lock)
     shutil.rmtree(spill, ignore_errors=True)

@@ -66,24 +66,25 @@ _NO_GRAPH = "the first argument must be a Graph; make one by Graph.of, or read_g
 class Rows:
     """Private rows, each with two endpoints. Its repr shows only the schema.
 
-    Made by `Rows.read` and `Rows.of`. Rows whose endpoints are equal count in a table of flows, in
-    a cell of their own; a graph of the rows has no loops.
+    `Rows.read` and `Rows.of` make them. Rows whose endpoints are equal count in a table of flows,
+    in a cell of their own; a graph of the rows has no loops.
 
     Attributes:
         space: public: the vertices that rows may join.
         counting: what a pair counts: "rows": how many rows join it; "weight": the sum of their
-            weights, in units; "users": how many users have such a row; "edges": whether any has.
+            weights, in units; "users": how many users have such a row; "edges": 1 if it has a row.
         weight_unit: public: weight of one unit, > 0; for `counting="weight"` only.
         periods: public: the declared periods; None without periods.
-        owned: public: whether rows have users.
+        owned: public: whether each row has a user.
         user_is_source: public: whether the user of a row is its source.
-        data_name: public: the name by which a store knows rows that stay in an engine; or None.
+        data_name: public: the name by which a store knows rows that stay in an engine; None if
+            absent.
         row_arrays: the rows, if they are in memory. Private.
         period_column: public: in words the column of periods, and how its times become dates.
         user_column: public: the name of the column of users, if rows stay in an engine; else "".
         endpoint_columns: public: the names of the columns of endpoints, if rows stay in an engine.
         named_columns: public: the columns of users, sources, targets and weights as the caller
-            named them, by role; for every source.
+            named them, by role.
         on_bad: public: "skip" if rows that could not be used were left out, else "refuse".
         reading: public: sentences that name the columns that were read and ignored.
 
@@ -139,8 +140,8 @@ class Rows:
                 `period` is needed for `periods`, `weight` is read for `counting="weight"` only.
             counting: as the attribute.
             weight_unit: as the attribute.
-            vertices: the public vertex set, as for `Graph.read`; which vertices rows name is
-                private, so it must be given.
+            vertices: the public vertex set, as for `Graph.read`. It must be passed, since the
+                vertices that occur in rows are private.
             public_vertices_from_file: say that the vertices that occur in this file are public.
             periods: public: the periods of the rows, such as "2026-01..2026-12" or a list. Rows of
                 other periods do not count.
@@ -197,7 +198,7 @@ class Rows:
             counting: as for `read`.
             weight_unit: as for `read`.
             vertices: public vertex set: a count or labels; a pair of these for two sides. It must
-                be given.
+                be passed.
             periods: as for `read`.
             kind: as for `read`.
             data_name: as for `read`.
@@ -365,23 +366,24 @@ class Rows:
         """Return what each pair counts in each period, bounded for the privacy unit. Private.
 
         Args:
-            privacy_unit: with group size k. "edge": each pair counts once, unbounded; "row": a row
-                counts at most k units of weight, or 1; "user": of a user at most k pairs, rows or
-                units count, in each period if `per_period`, else altogether.
-            whole: how a user with too many rows is bounded. True keeps k whole rows, or scales
-                weights and rounds each cell down to whole units; False scales, so that each row
-                counts for a share, and all of them for k.
+            privacy_unit: with group size k. "edge": each pair counts once, and nothing is bounded;
+                "row": a row counts at most k units of weight, or 1; "user": of a user at most k
+                pairs, rows or units count, in each period if `per_period`, else altogether.
+            whole: how a user with more than k rows, pairs or units is bounded. True keeps k rows or
+                pairs; weights are scaled, and each cell is rounded down to whole units. False
+                scales all of them, so that together they count for k; for "edges" it keeps k pairs.
             loops: whether rows whose endpoints are equal count.
-            known_max: M of `engine.most_left_out`, to count what bounding users leaves out; None
-                not to count it.
+            known_max: the most rows or pairs that any user is known to have, M of
+                `engine.most_left_out`, to count what bounding users leaves out; None not to count
+                it.
 
         Raises:
             ParameterError: rows that cannot be bounded so.
             GraphError: bad rows, unless these are to be skipped.
 
         Sensitivity: between rows and the same rows without one of them, or without all those of one
-        user, all cells together change by at most k `STEPS` steps in L1. Of "edge", and of "row"
-        where rows are counted, each of the k changes moves one cell by at most `STEPS`. See
+        user, all cells together change by at most k `STEPS` steps in L1. For "edge", and for "row"
+        if rows are counted, each of the k changes changes one cell, by at most `STEPS`. See
         `scaled_cells`, `kept_cells`, `clipped_cells`.
         """
         bound = privacy_unit.group_size
@@ -389,7 +391,7 @@ class Rows:
             self.counting, has_users=self.owned, has_periods=self.periods is not None
         )
         check_bound(bound)
-        self.most_left_out(privacy_unit, whole=whole, known_max=known_max)
+        self.most_left_out(privacy_unit, whole=whole, known_max=known_max)  # checks `known_max`
         if self._source is None:
             return replace(Cells.none(), left_out=None if known_max is None else 0)
         table = self.coded_table()
@@ -405,9 +407,10 @@ class Rows:
     def most_left_out(
         self, privacy_unit: PrivacyUnit, *, whole: bool, known_max: int | None
     ) -> int:
-        """Return the sensitivity of what bounding users leaves out, in steps; 0 without known_max.
+        """Return the most steps that bounding leaves out of one user. Public.
 
-        Public. See `engine.most_left_out`.
+        It is the sensitivity of what bounding leaves out, see `engine.most_left_out`, and 0 if
+        `known_max` is None.
 
         Args:
             privacy_unit: as for `cells`.
@@ -445,9 +448,9 @@ class Rows:
             GraphError: as for `cells`.
 
         Sensitivity: the graphs of neighbours are joined by a chain of at most k changes, each of
-        one pair: an edge, or 1 of its weight. For a user contributes whole numbers that add up to
-        at most k (see `cells`), so a sum of contributions loses at most k ones without the user;
-        and a union of sets of pairs loses at most the k pairs of one set.
+        one pair: an edge, or 1 of its weight. Proof: a user contributes whole numbers that add up
+        to at most k (see `cells`). Without the user, sums of contributions are lower by these, and
+        a union of sets of pairs loses at most the k pairs of one set.
         """
         if self.periods is not None:
             raise ParameterError(
@@ -468,8 +471,8 @@ class Rows:
     def contributions(self, *, per_period: bool = False) -> IntVector:
         """Return the number of pairs, rows or units of each user that has any. Private.
 
-        Units are rounded up: a user is above a bound if and only if this number is. The numbers are
-        sorted.
+        The numbers are sorted. Units are rounded up, so that a user is above a bound if and only if
+        the user's number is.
 
         Args:
             per_period: whether a user counts in each period as another user.
@@ -514,7 +517,7 @@ class Rows:
         elif user_is_endpoint:
             # A copy, since arrays of endpoints may be written over.
             users = np.array(parts.rows if user_is_source else parts.columns)
-            # Numbers of vertices in the public vertex set: they depend on no row.
+            # Row numbers in the public vertex set depend on no other user, so they can be marks.
             marks = np.arange(max(map(len, sets_in(space))), dtype=np.uint64)
         row_arrays = RowArrays(
             endpoints=(parts.rows, parts.columns),
@@ -592,8 +595,8 @@ class PairCounts:
 
     Attributes:
         cells: the counts, in steps: a row, or a unit of weight, has `STEPS` steps.
-        step: number of these steps in one grid unit of a measurement: `STEPS` if whole rows or
-            units are counted, else 1.
+        step: how many steps one grid unit of a measurement has: `STEPS` if whole rows or units are
+            counted, else 1.
         counting: public: what is counted, as of `Rows`.
     """
 
@@ -642,7 +645,8 @@ def counted_rows(
         rows: private.
         privacy_unit: as for `Rows.cells`.
         whole: as for `Rows.cells`.
-        by: levels of periods; the periods of the result are numbered by the finest of them.
+        by: one level of periods or several, as of `Periods.codes`; the result has the periods of
+            the finest one.
         known_max: as for `Rows.cells`.
 
     Sensitivity: that of `Rows.cells`; numbering periods in another way changes no count.
@@ -726,8 +730,8 @@ def _named_columns(columns: Columns) -> tuple[tuple[str, str], ...]:
 def _marks(names: Sequence[Any]) -> Marks:
     """Return a number for each name that depends on that name alone, not on other names.
 
-    An integer and its decimal digits are one name, since whether all names of a file are integers
-    depends on other users.
+    Marks decide which rows of a user count. An integer and its decimal digits are one name, since
+    whether all names of a file are integers depends on other users.
     """
     digests = (
         hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()

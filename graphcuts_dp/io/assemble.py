@@ -9,8 +9,8 @@ than the position at which the source breaks a rule.
 Undirected edges are never read as two arcs: a guarantee for one arc would then hide half an edge.
 
 Read `assemble` first. Below it are functions that readers call before it: `edges_by_rows` for
-sources that list their vertices, `named_attribute` for graphs whose edges have attributes, and
-`listed_weights` for weights of any type.
+sources whose edges are row numbers in a list of vertices, `named_attribute` for graphs whose edges
+have attributes, and `listed_weights` for weights of any type.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,8 @@ def assemble(
     Args:
         raw: the edges.
         options: of the reader.
-        complete: whether these are all rows of the source, so that bad ones are refused now.
+        complete: whether `raw` has all rows of the source, so that bad ones are refused now. Else
+            the caller refuses them after the last batch.
 
     Raises:
         GraphCutsError: of the class `raw.error`: bad rows, all kinds at once, such as an endpoint
@@ -63,7 +64,7 @@ def assemble(
         raw.keep(is_known)
         rows, columns = rows[is_known], columns[is_known]
     if raw.weights is None:
-        if options.max_weight not in (None, 1.0):
+        if options.max_weight not in (None, 1.0):  # 1 is what an edge without a weight counts
             raise raw.error(
                 "max_weight needs weights, and none were read; does a column hold them? pass "
                 "weight= if so, and no weighted=False"
@@ -137,7 +138,8 @@ def named_attribute(options: Options) -> str | None:
     """Return the edge attribute that the caller names as the weight; None if there is no such name.
 
     Raises:
-        GraphError: another option of columns is set, or `weighted` is False.
+        GraphError: an option of columns other than the weight and the encoding is set, the weight
+            is no name, or one is named and `weighted` is False.
     """
     columns = options.columns
     if columns != Columns(weight=columns.weight, encoding=columns.encoding) or isinstance(
@@ -233,8 +235,12 @@ def _check_kind(raw: RawEdges, options: Options) -> None:
 def _sound_weights(raw: RawEdges, options: Options, max_weight: float | None) -> FloatArray | None:
     """Return the weights of edges; None if the graph has none.
 
-    Weights that are negative or not finite are noted in `raw.bad`, and if bad rows are skipped,
-    their edges are removed from `raw`.
+    Weights that are negative, not finite or too large to count are noted in `raw.bad`. If bad rows
+    are skipped, edges with negative or infinite weights are removed from `raw`, and large weights
+    are clipped.
+
+    Raises:
+        GraphCutsError: as `_absent_weights`; or merge="sum" might add the two entries of one edge.
     """
     if options.weighted is False or (options.weighted is None and raw.schema.weighted is False):
         return None
@@ -254,7 +260,7 @@ def _sound_weights(raw: RawEdges, options: Options, max_weight: float | None) ->
     if max_weight is None and options.max_weight_change is not None:
         if raw.bad.skip:
             # If a row of weight 2^40 + 1 were left out, a change of its weight by 1 would change
-            # that of its pair by 2^40. So it counts as 2^40, as a sum of rows above 2^40 does.
+            # that of its pair by 2^40. So it counts as 2^40 (`LARGEST_OPEN`), as a larger sum does.
             return np.minimum(raw.weights, LARGEST_OPEN)
         is_countable = raw.weights <= LARGEST_OPEN
         if not is_countable.all():
@@ -266,8 +272,8 @@ def _absent_weights(raw: RawEdges, options: Options) -> FloatArray | None:
     """Return the weights of a source that has none: None, or an empty array if it has no edges.
 
     Raises:
-        GraphCutsError: edges without weights, though there should be some; or as
-            `_weights_of_no_edges`.
+        GraphCutsError: edges have no weights, though weights are asked for or declared; or there
+            are no edges, and the options do not decide.
     """
     if options.weighted or raw.schema.weighted:
         if len(raw.sources):
@@ -291,7 +297,7 @@ def _weights_of_no_edges(raw: RawEdges, options: Options) -> FloatArray | None:
         return np.zeros(0)  # edges without weights would be refused
     if options.max_weight is not None or options.max_weight_change is not None:
         raise raw.error("nothing declares whether there are weights; pass weighted=True or False")
-    return None  # with weights it would be refused later, since they would have no bound
+    return None  # a graph with weights would be refused later, since nothing would bound them
 
 
 def _split_sides(

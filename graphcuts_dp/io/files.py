@@ -57,7 +57,7 @@ from graphcuts_dp.schema.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
 
-# Files of other programs, and what to do with each.
+# What files of other programs are, and what to do with them.
 _SHEET = (
     "a spreadsheet; save it as CSV (File, Save As, CSV UTF-8), or in Python: "
     "gc.Graph.of(pandas.read_excel(FILE), columns=gc.Columns(source=..., target=...))"
@@ -109,7 +109,7 @@ def naming_file(path: PathLike) -> Iterator[None]:
 
 
 def read_raw(path: PathLike, options: Options) -> RawEdges:
-    """Read the edges of a file, and its schema, which of some formats is in a file beside it.
+    """Read the edges of a file, and its schema, which some formats keep in a file beside it.
 
     Raises:
         FileFormatError: as `Graph.read`.
@@ -120,7 +120,7 @@ def read_raw(path: PathLike, options: Options) -> RawEdges:
     check_columns(ending, options.columns)
     with opened_unpacked(path) as file:
         raw = file_format.read(file, options)
-        if file_format.described_apart and raw.schema == Schema():
+        if file_format.described_apart and raw.schema == Schema():  # the file declares nothing
             raw.schema = schema_beside(path)
         return raw
 
@@ -140,6 +140,7 @@ def read_vertices(path: PathLike) -> VertexSet:
         names.pop()
     if "" in names:
         raise FileFormatError(f"{path!s}: line {names.index('') + 1}: the label is empty")
+    # In a file of another ending these characters may be part of labels.
     separators = {".csv": ",;\t|", ".tsv": "\t"}.get(Path(path).suffix.lower(), "")
     if names and any(all(separator in name for name in names) for separator in separators):
         raise FileFormatError(
@@ -206,7 +207,7 @@ def check_columns(ending: str, columns: Columns) -> None:
         FileFormatError: such an option is set.
     """
     file_format = FORMATS[ending]
-    # In a graph with edge attributes, weight= names one of them, and needs no columns.
+    # In a format with edge attributes, weight= names an attribute and is no option of columns.
     table_options = replace(columns, weight=None) if file_format.named_weight else columns
     if not file_format.columns and table_options.is_for_tables:
         raise FileFormatError(
@@ -256,7 +257,8 @@ def describe_reading(
 
     Args:
         has_public_vertices: whether the caller passes the vertex set.
-        inferred: whether the vertices are those that occur in edges.
+        inferred: whether the vertices are those that occur in edges, as neither the caller nor the
+            file lists them.
         weighted: whether weights are read.
         has_maximum: whether weights have a maximum.
         merge: as for `Graph.read`.
@@ -279,16 +281,17 @@ def describe_reading(
         notes.append("Edges from a vertex to itself are dropped: they cross no cut.")
     one_way = directed or bipartite
     if repeats or not one_way:
+        # A format that cannot repeat an edge merges only the two entries of a pair in a matrix.
         kept_weight = {
             "max": "the largest weight is kept",
             "min": "the smallest weight is kept",
             "sum": "their weights are added up",
         }[merge or (DEFAULT_MERGE if repeats else "max")]
-        counted_once = "Reciprocal edges are merged"
+        rule = "Reciprocal edges are merged"
         if repeats:
             order = "" if one_way else ", in either order,"
-            counted_once = f"A pair that occurs in several lines{order} counts once"
-        notes.append(f"{counted_once}; {kept_weight}." if weighted else f"{counted_once}.")
+            rule = f"A pair that occurs in several lines{order} counts once"
+        notes.append(f"{rule}; {kept_weight}." if weighted else f"{rule}.")
     if list_or_matrix and weighted and not one_way and merge is None:
         notes.append("Of the two entries of a pair in a *Matrix, the larger one is kept.")
     if weighted and has_maximum:

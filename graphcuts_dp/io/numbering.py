@@ -21,10 +21,10 @@ from graphcuts_dp.schema.text_rows import labels_of
 from graphcuts_dp.schema.vertices import Label, VertexSet, label_order
 
 _MOST_DIGITS = 4000  # of an integer identifier: Python converts longer texts slowly, or refuses
-# Integers get their index from a table over their range, unless it has more entries than this many
-# for each integer, and some more.
-_TABLE_ENTRIES = 4
-_MORE_TABLE_ENTRIES = 1024
+# Integers get their index from a table over their range, if it has at most this many entries: some
+# for each integer, and a constant number.
+_ENTRIES_PER_INTEGER = 4
+_CONSTANT_ENTRIES = 1024
 _Conversion = Callable[[IntegerVector], IntegerVector]
 
 
@@ -49,13 +49,13 @@ def row_numbers(
         raw.sources, raw.targets = _in_decimal(raw.sources, raw.targets)
         raw.literal_integers = True
     endpoints = _zero_based(raw) if options.columns.one_based else [raw.sources, raw.targets]
-    public = declared if options.vertices is None else options.vertices
-    if public is None:
+    listed = declared if options.vertices is None else options.vertices
+    if listed is None:
         rows, columns, sets = _rank_occurring(endpoints, raw, options.bipartite)
         if not options.public_vertices:
             sets = tuple(VertexSet(vertices, inferred=True) for vertices in sets)
         return rows, columns, sets
-    sets = public if isinstance(public, tuple) else (public,)
+    sets = listed if isinstance(listed, tuple) else (listed,)
     rows, columns = (
         _rows_of_identifiers(identifiers, vertices, raw)
         for identifiers, vertices in zip(endpoints, (sets[0], sets[-1]), strict=True)
@@ -64,7 +64,7 @@ def row_numbers(
 
 
 def numbered_labels(*lists: Sequence[Label]) -> list[CodedText]:
-    """Return lists of labels by number; labels are numbered as they first occur in any list."""
+    """Return lists of labels as coded texts, numbered by first occurrence in all lists together."""
     numbers: defaultdict[Label, int] = defaultdict(count().__next__)
     codes = [
         np.fromiter(map(numbers.__getitem__, labels), dtype=np.int64, count=len(labels))
@@ -75,7 +75,7 @@ def numbered_labels(*lists: Sequence[Label]) -> list[CodedText]:
 
 
 def codes_and_names(identifiers: Identifiers) -> tuple[IntegerVector, Sequence[Any]]:
-    """Return the number of each identifier, and the identifier of each number."""
+    """Return the code of each identifier, and the identifiers by code."""
     if isinstance(identifiers, CodedText):
         return identifiers.codes, identifiers.names
     distinct, codes = np.unique(identifiers, return_inverse=True)
@@ -95,8 +95,8 @@ def _renumbered_rows(
     assert declared is not None  # noqa: S101  # a source whose edges are row numbers lists vertices
     declared_sets = declared if isinstance(declared, tuple) else (declared,)
     rows, columns = (
-        _row_numbers_within(numbers, len(vertices), raw)
-        for numbers, vertices in zip(
+        _row_numbers_within(endpoints, len(vertices), raw)
+        for endpoints, vertices in zip(
             (raw.sources, raw.targets), (declared_sets[0], declared_sets[-1]), strict=True
         )
     )
@@ -112,14 +112,13 @@ def _renumbered_rows(
         if [*map(len, declared_sets)] != [*map(len, public_sets)]:
             raise raw.error("the number of given vertices differs from that of the matrix")
         return rows, columns, public_sets
-    public_rows = []  # for each declared set, the row number in the public set of each vertex
+    # For each declared set: row number in the public set, by row number in the declared one.
+    public_rows = []
     for declared_set, public_set in zip(declared_sets, public_sets, strict=True):
         names = list(map(str, declared_set.labels))
-        public_rows.append(
-            _rows_of_identifiers(numbered_labels(names)[0], public_set, raw, of_edges=False)
-        )
-    # An endpoint outside the declared set has row -1, which indexes the last entry: -1 again.
-    public_rows = [np.append(numbers, -1) for numbers in public_rows]
+        set_rows = _rows_of_identifiers(numbered_labels(names)[0], public_set, raw, of_edges=False)
+        # An endpoint outside the declared set has row -1, which indexes the last entry: -1 again.
+        public_rows.append(np.append(set_rows, -1))
     return public_rows[0][rows], public_rows[-1][columns], public_sets
 
 
@@ -141,8 +140,8 @@ def _check_types(raw: RawEdges) -> None:
             fits = not raw.as_rows and type(raw.sources) is type(raw.targets)
         else:
             array = np.asarray(identifiers)
-            fits = raw.as_rows or isinstance(identifiers, np.ndarray)
-            fits &= array.ndim == 1 and (array.dtype.kind in "iu" or not len(array))
+            is_array = raw.as_rows or isinstance(identifiers, np.ndarray)
+            fits = is_array and array.ndim == 1 and (array.dtype.kind in "iu" or not len(array))
         if not fits:
             raise raw.error(
                 "the reader of this format hands over endpoints that are neither integers in an "
@@ -156,7 +155,7 @@ def _is_unsigned_64(identifiers: Identifiers) -> bool:
 
 
 def _in_decimal(*arrays: Any) -> list[CodedText]:
-    """Return integers of any type as their decimal text by number, with one list of names."""
+    """Return the decimal texts of integers of any type, coded with one list of names."""
     distinct = [np.unique(array, return_inverse=True) for array in arrays]
     numbered = numbered_labels(*(list(map(str, integers.tolist())) for integers, _ in distinct))
     return [
@@ -171,7 +170,8 @@ def _zero_based(raw: RawEdges) -> list[Identifiers]:
     Raises:
         GraphCutsError: another identifier, unless bad rows are skipped.
     """
-    names: list[str] = []  # each name less by one; "" for a name that is no integer >= 1
+    # Each name of coded text less by one; "" for a name that is no integer of 1 or more.
+    names: list[str] = []
     if isinstance(raw.sources, CodedText):
         names = [_less_by_one(str(name)) for name in raw.sources.names]
     is_integer = np.array([*map(bool, names)], dtype=np.bool_)
@@ -274,7 +274,7 @@ def _sorted_set_and_rows(
     used_codes, indices = _distinct_and_indices([text.codes for text in texts], raw.owned)
     names = [texts[0].names[code] for code in used_codes.tolist()]
     labels: Sequence[Label] = labels_of(names) if raw.literal_integers else names
-    same_type = len({type(label) for label in labels}) == 1  # they sort without a key, faster
+    same_type = len({type(label) for label in labels}) == 1  # sorted without `label_order`, faster
     key: Any = labels.__getitem__ if same_type else lambda i: label_order(labels[i])
     order = sorted(range(len(labels)), key=key)
     ranks = np.empty(len(order), dtype=np.int32)
@@ -295,7 +295,7 @@ def _distinct_and_indices(
     size = sum(map(len, arrays))
     low = min(int(array.min()) for array in arrays if len(array)) if size else 0
     high = max(int(array.max()) for array in arrays if len(array)) if size else -1
-    if high - low >= _TABLE_ENTRIES * size + _MORE_TABLE_ENTRIES:
+    if high - low >= _ENTRIES_PER_INTEGER * size + _CONSTANT_ENTRIES:
         distinct = _distinct(arrays)
         return distinct, [
             _convert(array, lambda piece: _indices_in(distinct, piece), owned) for array in arrays

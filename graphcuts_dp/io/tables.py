@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ENGINE_BATCH_ROWS = 1 << 20  # rows that an engine hands over at a time
-_ROW_BYTES = 24  # of a row in memory: two endpoints and a weight
+_ROW_BYTES = 24  # memory of a row: two endpoints and a weight
 _NOT_A_TABLE = (
     "this is no table: hand over one of pandas, Polars, Arrow, DuckDB or PySpark, or the path of a "
     "Parquet file"
 )
 _ONE_NAME = "two columns have one name; rename one"
 # The error if the rows of a table cannot be read, which quotes none of them.
-_FAILED = "the table cannot be read to its end; look at it with the program that made it"
+_UNREADABLE = "the table cannot be read to its end; look at it with the program that made it"
 
 
 @final
@@ -54,7 +54,8 @@ class OpenedTable:
         file_bytes: size of the file, which limits the size of its unpacked rows; None if the table
             is no file.
         error: class of the errors about this table.
-        session_zone: whether stored time zones are those of a session, not of the data.
+        session_zone: whether the time zone of stored times is that of the engine's session, and no
+            fact about the data.
         lazy: whether reading its rows starts a computation.
         damage_message: message of the error if its rows cannot be read; it quotes no row.
     """
@@ -66,7 +67,7 @@ class OpenedTable:
     file_bytes: int | None = None
     session_zone: bool = False
     lazy: bool = False
-    damage_message: str = _FAILED
+    damage_message: str = _UNREADABLE
     error: type[GraphCutsError] = GraphError
 
     def read(self, schema: TableSchema) -> Iterator[Mapping[str, Any]]:
@@ -84,8 +85,8 @@ class OpenedTable:
             for column in schema:
                 if not column.stored:
                     continue
-                stored = by_position[column.position].type
-                if stored_kind(stored, column.role) != column.kind:
+                stored_type = by_position[column.position].type
+                if stored_kind(stored_type, column.role) != column.kind:
                     raise self.error(self.damage_message)
             if self.file_bytes is not None:
                 check_unpacked(count * _ROW_BYTES, self.file_bytes)
@@ -109,14 +110,14 @@ class OpenedTable:
 @final
 @dataclass(frozen=True)
 class ReadingPlan:
-    """A table and the roles of its columns. Public: they follow from options, names and types.
+    """A table and the roles of its columns, which follow from options, names and types. Public.
 
     Attributes:
         table: the table, whose rows have not been read.
         schema: role and type of each column that is read.
         positions: position of the column of each role.
         declared: facts that a file of this package declares.
-        reading: sentences that name the columns that are read and ignored.
+        reading: sentences for the user: which columns are read, and which are ignored.
     """
 
     table: OpenedTable
@@ -136,7 +137,7 @@ class ReadingPlan:
 
 
 def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
-    """Decide which column is what, and of which type, without reading a row.
+    """Decide the role and the type of each column, without reading a row.
 
     Raises:
         GraphCutsError: of the class of the table's errors: the options do not determine the
@@ -155,9 +156,9 @@ def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
         column_positions = find_columns(
             table.names, columns, weighted=options.weighted, declared=declared.weighted
         )
-        if columns.decimal != "." and (
-            column_positions.weight is None or table.types[column_positions.weight] is not None
-        ):
+        weight = column_positions.weight
+        weight_may_be_text = weight is not None and table.types[weight] is None
+        if columns.decimal != "." and not weight_may_be_text:
             raise FileFormatError("decimal= is for weights that are text; leave it out")
         used_names = [table.names[position] for position in column_positions.used.values()]
         if any(list(table.names).count(name) > 1 for name in used_names):
@@ -304,17 +305,17 @@ def _open_frame(frame: Any) -> OpenedTable:
     if frame.implementation.is_pandas_like():
         return _open_pandas(frame.to_native())
     names = list(frame.columns)
-    objects = [kind == nw.Object for kind in frame.schema.values()]
-    empty = frame.head(0)
+    holds_objects = [kind == nw.Object for kind in frame.schema.values()]
+    empty = frame.head(0)  # no row is needed for its types
     types = [
         None if is_object else _type_of(empty[name])
-        for name, is_object in zip(names, objects, strict=True)
+        for name, is_object in zip(names, holds_objects, strict=True)
     ]
 
     def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         columns = [frame[names[position]] for position in positions]
         yield [
-            column.to_list() if objects[position] else _in_one_piece(column.to_arrow())
+            column.to_list() if holds_objects[position] else _in_one_piece(column.to_arrow())
             for column, position in zip(columns, positions, strict=True)
         ]
 
@@ -359,7 +360,7 @@ def _type_of(column: Any) -> "pa.DataType":
 
 
 def _unusable_type() -> "pa.DataType":
-    """Return the type of columns that cannot be read: binary, which no role may have."""
+    """Return the type of columns that cannot be read: binary, with which every role is refused."""
     import pyarrow as pa
 
     return pa.binary()
@@ -370,7 +371,7 @@ def _open_duckdb(relation: Any) -> OpenedTable:
     names = list(relation.columns)
     types = list(relation.limit(0).to_arrow_table().schema.types)
     for position, kind in enumerate(relation.types):
-        if str(kind) == "UHUGEINT":  # whose values DuckDB changes on the way to Arrow
+        if str(kind) == "UHUGEINT":  # DuckDB changes such values on the way to Arrow
             types[position] = _unusable_type()
 
     def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
