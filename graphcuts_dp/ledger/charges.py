@@ -1,10 +1,10 @@
 """Charge a use that is no session, keep what it measured, and resume one that was interrupted.
 
 The steps of such a use, and what a crash between them leaves:
-    1. BEGIN is committed                 before: nothing was spent, nothing is lost
-    2. noise is drawn                     in between: the cost is spent, and there is no result
+    1. BEGIN is committed                 before 1: nothing was spent, nothing is lost
+    2. noise is drawn                     between 1 and 3: the cost is spent, there is no result
     3. FINISHED is committed, with what was measured
-    4. the result is computed and shown   before: the store has what was measured, and the result
+    4. the result is computed and shown   after 3: the store has what was measured, and the result
                                           follows from it
 
 Nothing that was measured leaves the process before 3, and a second FINISHED of a use is refused. So
@@ -16,9 +16,10 @@ A use that also measures its result (`release.job.SecondMeasurement`) commits tw
     3b. the result is computed from it, and measured: noise is drawn
     3c. FINISHED is committed, with the second measurement
     4.  the result and the second measurement are shown
-A crash before 3a is one before 3. After a crash between 3a and 3c the first measurement is never
-drawn again: the result is computed from what is stored, and measured under the same charge. Nothing
-of a second measurement leaves the process before 3c, and a second MEASURED or FINISHED is refused.
+A crash before 3a leaves what one before 3 leaves. After a crash between 3a and 3c the first
+measurement is never drawn again: the result is computed from what is stored, and measured under the
+same charge. Nothing of a second measurement leaves the process before 3c, and a second MEASURED or
+FINISHED is refused.
 """
 
 import contextlib
@@ -78,7 +79,7 @@ class KeptMeasurement:
     Attributes:
         content: the packed measurement, the first one if the use has two; see
             `results.packing.pack`.
-        completion: plain values that say how the result is computed from it.
+        completion: plain values by which the result is computed from it.
         complete: whether the use is finished; False if its second measurement is missing.
         later: the packed second measurement; None if absent.
     """
@@ -116,7 +117,7 @@ class Charge:
 
         Args:
             content: the packed measurement. A store with `keep=False` records its digest alone.
-            completion: plain values that say how the result is computed from it.
+            completion: plain values by which the result is computed from it.
             last: whether this finishes the use; if not, `keep_later` does.
 
         Returns:
@@ -162,8 +163,8 @@ class Charge:
         number = self.use.number
         with closing(open_ledger(self.store, whole=False)) as ledger, ledger.locked():
             totals = ledger.totals(number)
-            first = "later" not in body
-            if totals.finished is not None or (first and totals.measured is not None):
+            is_first = "later" not in body
+            if totals.finished is not None or (is_first and totals.measured is not None):
                 raise LedgerError(
                     f"another process has taken up use {number} of {self.store.path} and measured "
                     "it; what was measured here was thrown away"
@@ -254,6 +255,7 @@ def begin_charge(
             "most 1 GB of a use; nothing was spent: use Store(..., keep=False), or --no-keep"
         )
     period_column = "" if periods is None else str(Subject.of(data).schema.get("period") or "")
+    # Fields of `Use` that this call determines; the same call resumes the use.
     call: dict[str, Any] = {
         "kind": kind,
         "parameters": parameters,
@@ -268,7 +270,7 @@ def begin_charge(
     else:
         opened = open_to_charge(chosen_store, data, cost, guarantee)
     with closing(opened) as ledger:
-        uses_before = math.inf
+        uses_before = math.inf  # until it is read: an error then leaves no charge to observe
         try:
             with ledger.locked():
                 uses_before = ledger.spending.uses
@@ -425,13 +427,11 @@ def open_to_charge(
 ) -> Ledger:
     """Open the ledger of a store; create it if it is missing and its budget allows this cost.
 
-    All uses of a store have the privacy unit of the first one.
-
     Args:
         store: the store to charge.
         data: private.
         cost: of the use that is about to begin.
-        guarantee: of that use.
+        guarantee: of that use; a new store takes its privacy unit for all uses.
 
     Raises:
         BudgetError: a new store's budget does not allow this cost.
@@ -507,7 +507,8 @@ def kept_by_use(ledger: Ledger, number: int) -> KeptMeasurement | None:
             f"use {number} of {ledger.file.path} has measured, and the store does not keep what it "
             "measured: its result is in the files that were written then, or lost"
         )
-    content, later = ledger.content(bytes.fromhex(body["measured"])), None
+    content = ledger.content(bytes.fromhex(body["measured"]))
+    later = None
     if totals.measured is not None and totals.finished is not None:
         _, finished = ledger.record(totals.finished)
         later = ledger.content(bytes.fromhex(finished["later"]))
@@ -516,7 +517,7 @@ def kept_by_use(ledger: Ledger, number: int) -> KeptMeasurement | None:
 
 
 def _first_measurement(ledger: Ledger, number: int) -> int | None:
-    """Return the record of the first measurement of a use; None if it has measured nothing."""
+    """Return the number of the record of a use's first measurement; None if it measured nothing."""
     totals = ledger.totals(number)
     return totals.finished if totals.measured is None else totals.measured
 

@@ -15,12 +15,13 @@ data can be confirmed, so both stay in the store.
 Data are recognised by any of these digests that two readings have in common:
 
 - pairs: the pairs of labels that occur, each once and without order: the same for rows with
-  users, for graphs made of them, and for arcs. With weights, also those that weigh something.
+  users, for graphs made of them, and for arcs.
+- positive: of rows of which some weigh 0, the pairs of the others, as a graph without them has.
 - entries: of a graph, its pairs and weights as read.
-- rows, weighed rows: for rows with users the digests of (user, pair), and of (user, pair, weight)
-  if weights were read. For all rows those of (pair), and of (pair, weight), whose names end with
-  `WITHOUT_USERS`. Two tables between few vertices may have the same pairs, but these digests
+- rows: (user, pair) for each row that has a user; and (pair) for each row, under a name that ends
+  with `WITHOUT_USERS`. Two tables between few vertices may have the same pairs, but these digests
   differ.
+- weighed rows: as rows, each with its weight, if weights were read.
 
 Rows that stay in an engine have no such digest: one that is the same in every engine would need
 each row here, in integers of 61 bits. They are known by a name that the caller chooses, which
@@ -46,12 +47,12 @@ Identity = dict[str, str]
 _Words = npt.NDArray[np.uint64]
 
 ENTRIES = "entries"
-WITHOUT_USERS = " without owners"  # last words of the name of the digest of rows without users
+WITHOUT_USERS = " without owners"  # end of the name of a digest of rows without their users
 NAME = "name"
 _LONGEST_NAME = 100  # characters
 _PRIME = 2**61 - 1
 _P = np.uint64(_PRIME)
-_BLOCK = 2**15  # products that are computed side by side, at most; a power of two
+_BLOCK = 2**15  # largest number of rows that are multiplied side by side; a power of two
 _LANES = 2  # independent products in a digest
 _LEAST_TEXT_TAG = 2**60  # tags of text are at least this; tags of plain integers are smaller
 _LOW_31, _LOW_30 = np.uint64(2**31 - 1), np.uint64(2**30 - 1)  # masks of the low bits
@@ -67,22 +68,22 @@ def identity_of_edges(graph: AnyGraph, key: bytes) -> Identity:
     """
     numbers, tags = _numbers_and_tags(graph.space, key)
     first, second = numbers[0][graph.rows], numbers[1][graph.columns]
-    one_sided = isinstance(graph.space, VertexSet)
-    endpoints = _in_order(first, second, tags) if one_sided else (first, second)
+    unordered = isinstance(graph.space, VertexSet)
+    endpoints = _in_order(first, second, tags) if unordered else (first, second)
     words = tags[endpoints[0]], tags[endpoints[1]]
     weights = _float_words(graph.weights) if graph.weighted else ()
     return {
         ENTRIES: _digest(key, ENTRIES, *words, *weights),
         "pairs": (
             _digest(key, "pairs", *words)  # no pair is in a graph twice
-            if one_sided
+            if unordered
             else _pairs_digest(key, _pair_keys(first, second), tags)
         ),
     }
 
 
 def _numbers_and_tags(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], _Words]:
-    """Return the number of the label of each vertex, by side, and the tag of each label by number.
+    """Number the labels; return the numbers of the vertices of both sides, and the tags by number.
 
     A label that is on both sides has one number, as when the file is read as one set of vertices.
     """
@@ -135,8 +136,9 @@ def _digest(key: bytes, name: str, *words: _Words) -> str:
         name: of the digest: digests of different names are independent.
         words: the integers, at most five for each row: one array for each column.
     """
-    text = ""
-    block_size = min(_BLOCK, 1 << max(len(words[0]) - 1, 0).bit_length())  # a power of two
+    lane_products = ""
+    # The least power of two that is no less than the number of rows, or `_BLOCK`.
+    block_size = min(_BLOCK, 1 << max(len(words[0]) - 1, 0).bit_length())
     for lane in range(_LANES):
         constant, *factors = (_factor(key, f"{name}/{lane}/{i}") for i in range(len(words) + 1))
         products = np.ones(block_size, dtype=np.uint64)
@@ -147,8 +149,8 @@ def _digest(key: bytes, name: str, *words: _Words) -> str:
                 sums += _times(piece, factor)  # at most six numbers below 2^61
             block = slice(0, len(sums))
             products[block] = _times(products[block], _reduced(sums))
-        text += f"{_product(products):016x}"
-    return hmac.new(key, f"{name}={text}".encode(), hashlib.sha256).hexdigest()
+        lane_products += f"{_product(products):016x}"
+    return hmac.new(key, f"{name}={lane_products}".encode(), hashlib.sha256).hexdigest()
 
 
 def _factor(key: bytes, name: str) -> np.uint64:
@@ -215,6 +217,7 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     keys = _pair_keys(first, second)
     if isinstance(rows.space, VertexSet):
         first, second = _in_order(first, second, tags)
+    # Integers of each row, by the end of the name of their digest.
     words: dict[str, tuple[_Words, ...]] = {WITHOUT_USERS: (tags[first], tags[second])}
     if row_arrays.users is not None:
         users = (row_arrays.marks % _P)[row_arrays.users]
@@ -222,7 +225,7 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     digests = {f"rows{kind}": _digest(key, f"rows{kind}", *row) for kind, row in words.items()}
     if row_arrays.weights is not None:
         positive = row_arrays.weights > 0
-        if not positive.all():
+        if not positive.all():  # else it would be that of all pairs
             digests["positive"] = _pairs_digest(key, keys[positive], tags)
         for kind, row in words.items():
             name = f"weighed rows{kind}"

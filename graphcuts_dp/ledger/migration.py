@@ -59,7 +59,7 @@ class Migration:
     Attributes:
         before: format that the store had.
         after: format that this version writes.
-        steps: formats that a function of `STEPS` was run for.
+        steps: formats that a function of `STEPS` has rewritten, or in a dry run would rewrite.
         records: number of records that were checked.
         contents: number of large contents that were checked.
         head: of the ledger; a migration that rewrites nothing leaves it as it is.
@@ -133,10 +133,10 @@ def _check_journal(path: Path) -> None:
         LedgerError: there is a journal that is not empty.
     """
     try:
-        unfinished = os.stat(f"{path}-journal").st_size > 0  # noqa: PTH116  # a suffix, not a name
+        is_unfinished = os.stat(f"{path}-journal").st_size > 0  # noqa: PTH116  # a suffix, not a name
     except OSError:
         return
-    if unfinished:
+    if is_unfinished:
         raise LedgerError(
             f"a transaction of {path} is going on, or was cut off; run: graphcuts-dp store status "
             f"{path}, which takes it back, and try again"

@@ -5,8 +5,8 @@ periods of the horizon together. With each period it publishes a content, and re
 later periods need (`measure.updates`).
 
 The steps of a period, and what a crash between them leaves:
-    1. BEGIN is committed, by the first period  before: nothing was spent, nothing is lost
-    2. rows are read, noise is drawn            in between: the same command does it again
+    1. BEGIN is committed, by the first period  before 1: nothing was spent, nothing is lost
+    2. rows are read, noise is drawn            between 1 and 3: the same command does it again
     3. PERIOD is committed, with the content and the next state, in one transaction
     4. the content is shown                     after 3: the same command shows it again
 
@@ -168,20 +168,27 @@ def _check_terms(use: Use, terms: SeriesTerms) -> None:
     Raises:
         ParameterError: one has changed; the message names it.
     """
-    stored = {**use.parameters, "periods": list(use.periods or ())}
-    stored |= {"privacy unit": use.guarantee.privacy_unit, "period column": use.column}
-    requested = {"periods": list(terms.periods), **terms.parameters}
-    requested |= {"privacy unit": terms.guarantee.privacy_unit, "period column": terms.column}
-    name = next((name for name in requested if stored.get(name) != requested[name]), None)
-    if name is None:
-        return
-    values = ""
-    if name not in ("periods", *_DIGESTS):
-        values = f": {stored.get(name)}, and now it is {requested[name]}"
-    raise ParameterError(
-        f"the series {terms.name!r} was begun with other {name}{values}; keep what it was begun "
-        "with, or begin another one: name it by series="
-    )
+    stored = {
+        **use.parameters,
+        "periods": list(use.periods or ()),
+        "privacy unit": use.guarantee.privacy_unit,
+        "period column": use.column,
+    }
+    requested = {
+        "periods": list(terms.periods),
+        **terms.parameters,
+        "privacy unit": terms.guarantee.privacy_unit,
+        "period column": terms.column,
+    }
+    for name, value in requested.items():
+        if stored.get(name) == value:
+            continue
+        is_shown = name not in ("periods", *_DIGESTS)
+        values = f": {stored.get(name)}, and now it is {value}" if is_shown else ""
+        raise ParameterError(
+            f"the series {terms.name!r} was begun with other {name}{values}; keep what it was "
+            "begun with, or begin another one: name it by series="
+        )
 
 
 def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms) -> SeriesRecord:
@@ -204,6 +211,7 @@ def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms)
     """
     count, noun = size_of(data)
     warn_of_delta(terms.cost.delta, count=count, of=noun, stacklevel=3)
+    # A series continues without `resume`: the same command finds it by its name.
     chosen_store = replace(Store.of(store), same_people=True, resume=False)
     if not chosen_store.keep:
         raise ParameterError(

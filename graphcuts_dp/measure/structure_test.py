@@ -1,7 +1,8 @@
 """The structure test: one number that is large if a graph has structure beyond its density.
 
-With A the matrix of weights, each divided by the largest one, p a public density, and J the matrix
-that is 1 for every pair, let B = A - p J or its negative. The number is the larger of both
+With A the matrix of weights, each divided by their public maximum, J the matrix that is 1 for every
+pair, and public numbers p (a density) and tau > 0, let B = A - p J or its negative. The number is
+the larger of both
 
     f(B) = min over y of  sum(y) - tau log det(Diag(y) - B),
 
@@ -40,18 +41,19 @@ from graphcuts_dp.resources import one_blas_thread
 from graphcuts_dp.synth.detected_structure import StructureSetting
 
 STRUCTURE_STEPS = 1024  # grid units of a value of 1
-_LARGEST_ERROR = 2.0**-6  # largest difference of the errors of two computed values
+_LARGEST_ERROR = 2.0**-6  # largest `ProvenValue.width`; errors of two values differ by no more
 # Grid units by which one pair can change the count: a change of f by 2, and the error.
 STRUCTURE_CHANGE = int(STRUCTURE_STEPS * (2 + _LARGEST_ERROR))
 _UNEVENNESS_CHANGE = 2  # sensitivity of `unevenness`
 
 # Rounds of Newton's method that every graph gets, so that time reveals nothing. Typical graphs
-# need 6 to 20, stars and the heaviest tails of 300 vertices up to 36, and up to 44 with a density
-# that is a third or four times that of the graph; a third more is kept in reserve.
+# need 6 to 20, stars and the heaviest tails of 300 vertices up to 36. If p is a third or four times
+# the density of the graph, up to 44 are needed. The others are a reserve.
 _ROUNDS = 60
 _MOST_ROUNDS = 4000  # limit of rounds if the value is not proven before; see `smoothed_value`
-# If the diagonal deviates from 1 by at most this, tau is multiplied by the factor. With 0.5 and 0.5
-# typical graphs need a round less, and stars and heavy tails half as many more.
+# tau is multiplied by the factor once no diagonal entry of X deviates from 1 by more than this.
+# With 0.5 for both, typical graphs would need a round less, stars and heavy tails half as many
+# more.
 _LARGEST_DEVIATION = 0.9
 _TAU_FACTOR = 0.7
 _BISECTIONS = 60  # of a line search
@@ -66,7 +68,7 @@ class ProvenValue(NamedTuple):
 
     Attributes:
         value: f(B) lies in [value - a, value + b] for some a, b >= 0 with 2 (a + b) <= width.
-        width: twice a bound on the width of that interval.
+        width: bound on 2 (a + b), twice the width of that interval.
     """
 
     value: float
@@ -111,6 +113,7 @@ def structure_count(graph: AnyGraph, setting: StructureSetting) -> int:
     succeed; in exact arithmetic all of them do.
     """
     matrix = _centred_matrix(graph, setting)
+    # Of two sides, B and -B have the same value.
     signs = (1.0, -1.0) if setting.layout.symmetric else (1.0,)
     results = [smoothed_value(sign * matrix, setting.tau) for sign in signs]
     values = [result.value for result in results if result is not None]
@@ -236,9 +239,9 @@ def proven_value(
     """Return the objective at y, if it is proven to be near its minimum f(B).
 
     The proof, Theorem "Certified values of the structure test", does not depend on how y, the
-    factor and its inverse were computed. All products below are computed with errors, of which the
-    Frobenius norm is at most (n + 2) 2^-53 times that of the product of the moduli, whatever the
-    order of the sums. Sums of floats are covered by doubling the width.
+    factor and its inverse were computed. Each matrix product below has an error, whose Frobenius
+    norm is at most (n + 2) 2^-53 times that of the product of the moduli, in whatever order terms
+    are added. Sums of floats are covered by doubling the width.
 
     Args:
         matrix: B, symmetric with a zero diagonal, entries within [-1, 1], shape (n, n).
@@ -249,24 +252,26 @@ def proven_value(
     """
     n = len(y)
     rounding = (n + 2) * _ROUNDING
-    length = float(np.linalg.norm(factor))
+    factor_norm = float(np.linalg.norm(factor))
     # e >= ||L L^T - (Diag(y) - B)||
     error = float(np.linalg.norm(factor @ factor.T - (np.diag(y) - matrix)))
-    error = 2 * (error + rounding * length**2)
+    error = 2 * (error + rounding * factor_norm**2)
     # r >= ||I - Z L||
     residual = float(np.linalg.norm(np.eye(n) - inverse @ factor))
-    residual = 2 * (residual + rounding * length * float(np.linalg.norm(inverse)))
-    if not (error <= 1 / 64 and residual <= 1 / 64):  # also if one of them is NaN
+    residual = 2 * (residual + rounding * factor_norm * float(np.linalg.norm(inverse)))
+    # The theorem needs these bounds, and that on d. `not` refuses NaN, too.
+    if not (error <= 1 / 64 and residual <= 1 / 64):
         return None
-    squares = tau * np.einsum("ij,ij->j", inverse, inverse)  # near the diagonal of X
-    deviation = float(np.abs(squares - 1).max()) + 4 * (residual + 2 * rounding)  # d
+    # Near the diagonal of X = tau (Diag(y) - B)^-1.
+    diagonal = tau * np.einsum("ij,ij->j", inverse, inverse)
+    deviation = float(np.abs(diagonal - 1).max()) + 4 * (residual + 2 * rounding)  # d
     if not deviation <= 1 / 4:
         return None
     logarithms = np.log(factor.diagonal())
     value = math.fsum([*y, *(-2 * tau * logarithms)])
     terms = float(np.abs(y).sum() + 2 * tau * np.abs(logarithms).sum())
-    lost = n * error + _LOGARITHM_ROUNDING * terms
-    width = 2 * (n * deviation**2 * (n + 1.5 * tau) + 2 * lost)
+    value_error = n * error + _LOGARITHM_ROUNDING * terms
+    width = 2 * (n * deviation**2 * (n + 1.5 * tau) + 2 * value_error)
     return ProvenValue(value, width) if width <= _LARGEST_ERROR else None
 
 
@@ -293,16 +298,17 @@ def _follow_minimiser(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
         # Newton: the gradient is 1 - diag(X) and the Hessian X o X/tau, X = tau (Diag(y) - B)^-1.
         X = current_tau * product
         X *= X
-        X.flat[:: len(y) + 1] += 1e-13
+        X.flat[:: len(y) + 1] += 1e-13  # so that rounding does not make it indefinite
         # `cho_solve` gives no warning, which could reveal something about the graph.
-        hessian = scipy.linalg.cho_factor(X, lower=True)
-        direction = current_tau * scipy.linalg.cho_solve(hessian, current_tau * diagonal - 1)
-        y = y + _step(direction, inverse, current_tau) * direction
+        hessian_factor = scipy.linalg.cho_factor(X, lower=True)
+        gradient = 1 - current_tau * diagonal
+        direction = -current_tau * scipy.linalg.cho_solve(hessian_factor, gradient)
+        y = y + _step_length(direction, inverse, current_tau) * direction
     return None
 
 
 def _cholesky_factor(matrix: FloatMatrix, y: FloatVector) -> FloatMatrix:
-    """Return the lower triangular L with L L^T = Diag(y) - B, in a third of the time of numpy's.
+    """Return the lower triangular L with L L^T = Diag(y) - B; `np.linalg.cholesky` is slower.
 
     Raises:
         LinAlgError: the matrix is not positive definite.
@@ -339,8 +345,8 @@ def _eigenvalues(matrix: FloatMatrix) -> FloatVector:
     return np.asarray(eigenvalues)
 
 
-def _step(direction: FloatVector, inverse: FloatMatrix, tau: float) -> float:
-    """Return the length of the step along a direction that nearly minimises the objective.
+def _step_length(direction: FloatVector, inverse: FloatMatrix, tau: float) -> float:
+    """Return the t at which y + t * direction nearly minimises the objective.
 
     With L L^T = Diag(y) - B and m the eigenvalues of L^-1 Diag(direction) L^-T, the objective at
     t is t sum(direction) - tau sum(log(1 + t m)) plus a constant. Steps stay in its domain.

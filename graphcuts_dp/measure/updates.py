@@ -1,9 +1,9 @@
-"""Measure the noisy numbers that a table over time publishes with one period.
+"""Measure the noisy numbers that a table of flows over time publishes with one period.
 
-`estimate.time_strategy` says what is published when. The numbers that are published with a period
-may be sums over earlier periods, too, such as a year or a running sum. The rows of earlier periods
-may have been deleted or changed since. So the true sums of a period are stored in the secret part
-of the state of a store, as long as later numbers need them. No noise is stored.
+`estimate.time_strategy` determines what is published when. The numbers that are published with a
+period may be sums over earlier periods, too, such as a year or a running sum. The rows of earlier
+periods may have been deleted or changed since. So the true sums of a period are stored in the
+secret part of the state of a store, as long as later numbers need them. No noise is stored.
 """
 
 import io
@@ -43,7 +43,7 @@ class UpdateState:
     Attributes:
         sums: true sums of the finest cells in grid units, by the index of their period, for the
             periods that later numbers need.
-        used: steps that users have used up of a bound for all periods; None without such a bound.
+        used: steps that each user has used of a bound for all periods; None if no such bound holds.
     """
 
     sums: dict[int, IntVector] = field(default_factory=dict, repr=False)
@@ -66,7 +66,7 @@ class UpdateState:
         Raises:
             LedgerError: it lacks something, so that the series cannot continue.
         """
-        needed = _read_later(strategy, period)[:period]
+        needed = _periods_needed_from(strategy, period)[:period]
         has_sums = all(index in self.sums for index in np.flatnonzero(needed).tolist())
         if not has_sums or (has_lifelong_bound(privacy_unit) and self.used is None):
             raise LedgerError(
@@ -130,14 +130,15 @@ def true_sums(
         sides: public groups of both endpoints.
         cells: the public cells, without periods.
         state: the state after the previous periods.
-        period: index of the period in the horizon, the periods of the rows.
+        period: index of the period in the horizon, which is the declared periods of the rows.
         grid: the grid that rows are counted on.
-        whole: whether a step of the grid is a whole row.
+        whole: whether a grid unit is a whole row or unit of weight, and no share of one.
         privacy_unit: of the guarantee.
 
     Raises:
         ParameterError: rows that cannot be bounded so.
         GraphError: bad rows, unless these are left out.
+        LedgerError: the state has no counts of users, which a bound for all periods needs.
 
     Sensitivity: between neighbours, the sums of all cells and all periods together change by at
     most K = group size * `grid.sensitivity` in the sum of |change|. For users with a bound for all
@@ -154,7 +155,7 @@ def true_sums(
     else:
         period_cells = rows.cells(privacy_unit, whole=whole).of_period(period)
     counts = PairCounts(period_cells, STEPS if whole else 1, rows.counting)
-    sums = sums_of_cells(counts, sides, cells, grid)[-1]
+    sums = sums_of_cells(counts, sides, cells, grid)[-1]  # of the finest level
     return UpdateState({**state.sums, period: sums}, used)
 
 
@@ -190,18 +191,18 @@ def measure_period(
         # Coefficients of the periods in each number, shape (numbers, periods).
         coefficients = level.rows[level.published_with == period]
         numbers = np.zeros((len(coefficients), len(state.sums[period])), dtype=np.int64)
-        for cells, coefficients_of_one in zip(numbers, coefficients, strict=True):
-            for read_period in np.flatnonzero(coefficients_of_one).tolist():
-                cells += coefficients_of_one[read_period] * state.sums[read_period]
-            cells += noise.draw(level_index, len(cells), source)
+        for values, factors in zip(numbers, coefficients, strict=True):
+            for read_period in np.flatnonzero(factors).tolist():
+                values += factors[read_period] * state.sums[read_period]
+            values += noise.draw(level_index, len(values), source)
         published.append(numbers)
-    needed = _read_later(strategy, period + 1)
+    needed = _periods_needed_from(strategy, period + 1)
     sums = {index: array for index, array in state.sums.items() if needed[index]}
     is_last = period == len(strategy.periods) - 1
     return tuple(published), UpdateState(sums, None if is_last else state.used)
 
 
-def _read_later(strategy: TimeStrategy, period: int) -> BoolVector:
-    """Return which periods are read by numbers that are published with this period or later."""
+def _periods_needed_from(strategy: TimeStrategy, period: int) -> BoolVector:
+    """Return which periods the numbers sum that are published with this period or later."""
     coefficients = [level.rows[level.published_with >= period] for level in strategy.levels]
     return np.asarray(np.concatenate(coefficients).any(axis=0))
