@@ -1,7 +1,7 @@
 """The locations of people: a private multiset of vertices of a public map, and queries about it."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, final
@@ -117,45 +117,45 @@ class Locations:
         frame = frame_of(table)
         if frame is None:
             raise ParameterError("the table of locations is of no library that is known here")
-        names = {str(name).strip().lower(): name for name in frame.columns}
-        vertex_column = next((names[name] for name in _VERTEX_HEADERS if name in names), None)
-        people_column = next((names[name] for name in _COUNT_HEADERS if name in names), None)
+        names = list(frame.columns)
+        header = [str(name).strip().lower() for name in names]
+        vertex_column = _column_index(header, _VERTEX_HEADERS)
+        people_column = _column_index(header, _COUNT_HEADERS)
         if vertex_column is None:
             raise ParameterError("the table of locations has no column vertex; rename one")
-        labels = frame[vertex_column].to_list()
+        labels = frame[names[vertex_column]].to_list()
         if people_column is None:
             return cls.from_labels(metric, labels)
-        return cls(metric, _total_counts(metric, labels, frame[people_column].to_list()))
+        return cls(metric, _total_counts(metric, labels, frame[names[people_column]].to_list()))
 
     @classmethod
     def read(cls, metric: Metric, path: PathLike) -> Self:
         """Read one person a row, or one vertex a row with a number of people.
 
-        A .csv or .tsv file begins with the names of its columns: vertex (or location, place,
-        label), and people (or count); without the latter each row is a person. Any other file has
-        one person on each line, by the label of the vertex. All may be packed (.gz). A vertex is
-        found by the text of its label.
+        A .csv or .tsv file begins with the names of its columns: vertex (or else location, place,
+        label), and people (or else count); without the latter each row is a person. Any other file
+        has one person on each line, by the label of the vertex. All may be packed (.gz). Labels are
+        compared as text.
 
         Args:
             metric: the public map.
             path: the file.
 
         Raises:
-            FileFormatError: the file cannot be read, holds no location, or names in a row (given by
-                its number) a vertex that is not on the map, or no whole number of people.
+            FileFormatError: the file cannot be read or holds no location; or a row has a vertex
+                that is not on the map, or no whole number of people. The message has the line
+                number of the row.
         """
         vertex_column, people_column = 0, None
         if str(path).lower().removesuffix(".gz").endswith((".csv", ".tsv")):
             header, rows = read_table(path)
-            vertex_columns = [i for i, name in enumerate(header) if name in _VERTEX_HEADERS]
-            people_columns = [i for i, name in enumerate(header) if name in _COUNT_HEADERS]
-            if not vertex_columns:
+            named_column = _column_index(header, _VERTEX_HEADERS)
+            if named_column is None:
                 raise FileFormatError(
                     f"{path!s}: the first line names no column vertex; write vertex above the "
                     "rows, or name a file with one vertex on each line .txt"
                 )
-            vertex_column = vertex_columns[0]
-            people_column = people_columns[0] if people_columns else None
+            vertex_column, people_column = named_column, _column_index(header, _COUNT_HEADERS)
         else:
             lines = enumerate(read_text(path).split("\n"), 1)
             rows = [(line_number, [line]) for line_number, line in lines if line.strip()]
@@ -165,14 +165,15 @@ class Locations:
             row = None if label is None else metric.vertices.find_text(label)
             if row is None:
                 raise FileFormatError(f"{path!s}: line {line_number}: not a vertex of the map")
-            count = "1"
+            count_text = "1"
             if people_column is not None:
-                count = cells[people_column].strip() if people_column < len(cells) else ""
-            if not (count.isascii() and count.isdecimal()) or len(count) > _LONGEST_COUNT:
+                count_text = cells[people_column].strip() if people_column < len(cells) else ""
+            is_whole = count_text.isascii() and count_text.isdecimal()
+            if not is_whole or len(count_text) > _LONGEST_COUNT:
                 raise FileFormatError(
                     f"{path!s}: line {line_number}: the number of people is not a whole number >= 0"
                 )
-            counts[row] += int(count)
+            counts[row] += int(count_text)
         try:
             return cls(metric, counts)
         except QueryError as problem:
@@ -190,6 +191,16 @@ class Locations:
 
     def __repr__(self) -> str:
         return f"Locations(people={self.people}, {self.metric!r})"
+
+
+def _column_index(header: Sequence[str], names: Sequence[str]) -> int | None:
+    """Return the index of the column with the first of some names; None if there is none.
+
+    Args:
+        header: the names of all columns, in lower case.
+        names: alternative names, the preferred one first.
+    """
+    return next((header.index(name) for name in names if name in header), None)
 
 
 def _total_counts(metric: Metric, labels: Iterable[Label], counts: npt.ArrayLike) -> IntVector:

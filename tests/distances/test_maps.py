@@ -8,6 +8,7 @@ from functools import partial
 import igraph
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,6 +145,15 @@ def test_labels_counts_and_files_agree(tmp_path):
     numbered = tmp_path / "numbers.txt"
     numbered.write_text("2\n0\n0\n")
     assert Locations.read(Metric.path(3), numbered).counts.tolist() == [2, 0, 1]
+
+
+def test_tables_and_files_prefer_the_same_columns(tmp_path):
+    columns = {"label": ["b", "b"], "vertex": ["a", "c"], "count": [7, 7], "people": [2, 1]}
+    frame = pd.DataFrame(columns)
+    path = tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    for people in (frame, path):
+        assert Locations.of(TREE, people).counts.tolist() == [2, 0, 1, 0]
 
 
 def test_only_the_number_of_people_is_told():
