@@ -22,12 +22,12 @@ from graphcuts_dp.estimate.time_strategy import TimeStrategy
 
 # Types of entries, as `dtype.str` has them without the byte order.
 _BYTE, _INTEGER, _FLOAT = ("u1",), ("i8",), ("f8",)
-_ROW = ("i4",)
+_ROW = ("i4",)  # row or column number of a vertex
 _INTEGER_OR_TEXT = ("i8", "U")  # integers of any size are stored as text
 _ANY_INTEGER = ("i1", "i2", "i4", "i8", "u1", "u2", "u4")
 _TEXT = ("U",)
-# Arrays that stay arrays; of others, lists of Python are made.
-_MATRICES = (f"{NoisyMatrix.name}/values", "weights", "matrix", "picture")
+# Readers keep these as arrays, and make lists of Python objects of all others.
+_KEPT_AS_ARRAYS = (f"{NoisyMatrix.name}/values", "weights", "matrix", "picture")
 TABLES_OF_CELLS = ("flows", "flows over time")  # kinds whose table has a row for each cell
 _LONGEST_TEXT = 1000  # characters of each text of an array
 _LEAST_CELL_BYTES = 8  # of a row of such a table
@@ -77,6 +77,7 @@ def check_forms(
         if name not in forms and not array.optional:
             raise FileFormatError(f"the array {name!r} is missing")
     if kind in TABLES_OF_CELLS:
+        # "steps 0", "steps 1", ... are the arrays of the levels, see `_counts`.
         cells = sum(form.shape[0] for name, form in forms.items() if name.startswith("steps "))
         if cells * _LEAST_CELL_BYTES > table_bytes:
             raise FileFormatError("there are more cells than the table has rows")
@@ -85,33 +86,33 @@ def check_forms(
 def _release(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
     """Return the arrays of a release."""
     rows, columns = fields["shape"]
-    one_side = not fields["bipartite"] and not fields["directed"]
-    if one_side or fields["directed"]:
+    symmetric = not fields["bipartite"] and not fields["directed"]
+    if fields["bipartite"] and not fields["directed"]:
+        pairs = rows * columns
+    else:
         if rows != columns:
             raise FileFormatError("a matrix of one vertex set has as many columns as rows")
-        pairs = rows * (rows - 1) // (2 if one_side else 1)
-    else:
-        pairs = rows * columns
+        pairs = rows * (rows - 1) // (2 if symmetric else 1)
     expected = {
         "header": Expected(_BYTE, (None,), optional=True),
         "about": Expected(_BYTE, (None,)),
         "weights": Expected(("u2", *_FLOAT), (rows, columns), optional=True),
     }
-    sides = (rows,) if one_side else (rows, columns)
+    side_sizes = (rows,) if symmetric else (rows, columns)
     for name, measurement in fields["measurements"].items():
         if name == NoisyMatrix.name:
-            bits = measurement["noise"] == "binary"
-            entries = Expected(_ANY_INTEGER, (-(-pairs // 8) if bits else pairs,))
-            expected[f"{name}/values"] = entries
+            has_bits = measurement["noise"] == "binary"  # 8 in a byte
+            length = -(-pairs // 8) if has_bits else pairs
+            expected[f"{name}/values"] = Expected(_ANY_INTEGER, (length,))
         elif name == KeptEdges.name:
             kept_count = _length(forms, f"{name}/rows")
             expected[f"{name}/rows"] = expected[f"{name}/columns"] = Expected(_ROW, (kept_count,))
             expected[f"{name}/steps"] = Expected(_INTEGER, (kept_count,))
         else:
-            arrays = _counts(map_kind(name, measurement), measurement, sides)
+            arrays = _counts(map_kind(name, measurement), measurement, side_sizes)
             expected |= {f"{name}/{key}": array for key, array in arrays.items()}
     if fields["model"] is not None:
-        expected |= {f"model/{key}": array for key, array in _model(sides, forms).items()}
+        expected |= {f"model/{key}": array for key, array in _model(side_sizes, forms).items()}
     return expected
 
 
@@ -122,26 +123,26 @@ def _length(forms: Mapping[str, ArrayForm], name: str) -> int | None:
 
 
 def _counts(
-    kind: str, measurement: Mapping[str, Any], sides: tuple[int, ...] = ()
+    kind: str, measurement: Mapping[str, Any], side_sizes: tuple[int, ...] = ()
 ) -> dict[str, Expected]:
     """Return the arrays of measured counts.
 
     Args:
         kind: of their map.
         measurement: fields of the measurement.
-        sides: number of vertices of each side; empty if the receipt does not have them.
+        side_sizes: number of vertices of each side; empty if the receipt does not have them.
     """
     lengths: list[int | None]
     if kind == "total":
         lengths = [1]
     elif kind == "degrees":
-        lengths = [*sides]
+        lengths = [*side_sizes]
     elif kind == "cell sums":
         lengths = [*_cell_counts(measurement)]
     else:
         lengths = [None] * len(measurement["parameters"])
     prefixes = ["steps"]
-    if measurement.get("look") is not None:  # the arrays of `estimate.looks.Look`
+    if measurement.get("look") is not None:  # of a coarse copy, see `estimate.looks.Look`
         prefixes += ["look", "fresh"]
     expected = {
         f"{prefix} {index}": Expected(_INTEGER_OR_TEXT, (length,))
@@ -151,7 +152,7 @@ def _counts(
     if kind == "weight classes":
         expected["lower"] = Expected(_INTEGER, (None,))
     if kind == "cell sums":
-        for index, vertices in enumerate(sides):
+        for index, vertices in enumerate(side_sizes):
             expected[f"codes {index}"] = Expected(_INTEGER, (vertices,), optional=True)
     return expected
 
@@ -159,7 +160,7 @@ def _counts(
 def _cell_counts(measurement: Mapping[str, Any]) -> list[int]:
     """Return the number of cells of each measured level, and of margins if these were measured.
 
-    Cells are counted without numbering them; see `CellTree`.
+    The cells are those of `CellTree`, which would take memory for each of them.
 
     Raises:
         FileFormatError: a measured level does not exist.
@@ -179,27 +180,28 @@ def _cell_counts(measurement: Mapping[str, Any]) -> list[int]:
             if not measurement["loops"]:  # a group of one vertex has no pair inside
                 cells -= sum(size == 1 for size in row_level["sizes"])
         cell_counts.append(cells * (period_counts[0] if period_counts else 1))
+    # Finer periods divide the cells of the finest groups.
     if period_counts:
         cells_of_finest_groups = cell_counts[-1] // period_counts[0]
         cell_counts += [cells_of_finest_groups * count for count in period_counts[1:]]
-    levels = measurement["measured_levels"]
-    if not levels or levels[-1] != len(cell_counts) - 1 or levels != sorted(set(levels)):
-        raise FileFormatError("it has no such levels of groups")
-    sizes = [cell_counts[level] for level in levels]
+    measured = measurement["measured_levels"]
+    if not measured or measured[-1] != len(cell_counts) - 1 or measured != sorted(set(measured)):
+        raise FileFormatError("the measured levels are not levels of its groups")
+    measured_counts = [cell_counts[level_index] for level_index in measured]
     if measurement.get("margins"):
-        groups = len(rows[-1]["labels"])
+        margins = len(rows[-1]["labels"])
         if not one_set or measurement["directed"]:
-            groups += len(columns[-1]["labels"])
-        sizes.append(groups * (period_counts[-1] if period_counts else 1))
-    return sizes
+            margins += len(columns[-1]["labels"])
+        measured_counts.append(margins * (period_counts[-1] if period_counts else 1))
+    return measured_counts
 
 
-def _model(sides: tuple[int, ...], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
+def _model(side_sizes: tuple[int, ...], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
     """Return the arrays of the model of a sparse release."""
     kept_count, points = _length(forms, "model/rows"), _length(forms, "model/left_points")
     expected = {name: Expected(_ROW, (kept_count,)) for name in ("rows", "columns")}
     expected |= {name: Expected(_FLOAT, (kept_count,)) for name in ("weights", "spread", "chances")}
-    for side, vertices in zip(("row", "column"), sides, strict=False):
+    for side, vertices in zip(("row", "column"), side_sizes, strict=False):
         expected[f"{side}_codes"] = Expected(_INTEGER, (vertices,))
         expected[f"{side}_factors"] = expected[f"{side}_spread"] = Expected(_FLOAT, (vertices,))
     expected["blocks"] = Expected(_FLOAT, (None, None))
@@ -221,8 +223,8 @@ def _flows_over_time(
     """Return the arrays of flows over time: a part for each level of the strategy."""
     del forms
     sums = fields["sums"]
-    groups = {**sums, "periods": None, "measured_levels": [len(sums["rows"]["levels"])]}
-    (cells,) = _cell_counts(groups)
+    sums_of_period = {**sums, "periods": None, "measured_levels": [len(sums["rows"]["levels"])]}
+    (cells,) = _cell_counts(sums_of_period)
     strategy = TimeStrategy(name=sums["strategy"], periods=tuple(sums["horizon"]))
     numbers = (level.count(sums["published"]) for level in strategy.levels)
     return {"header": Expected(_BYTE, (None,), optional=True)} | {
@@ -250,22 +252,20 @@ def _vertex_counts(fields: Mapping[str, Any]) -> tuple[int, ...]:
     Raises:
         FileFormatError: a side is empty, or the number of sides is wrong.
     """
-    sides = tuple(side if isinstance(side, int) else len(side) for side in fields["vertices"])
-    if len(sides) != (2 if fields["bipartite"] else 1) or 0 in sides:
-        raise FileFormatError("it has no vertices, or other sides than it says")
-    return sides
+    sizes = tuple(side if isinstance(side, int) else len(side) for side in fields["vertices"])
+    if len(sizes) != (2 if fields["bipartite"] else 1) or 0 in sizes:
+        raise FileFormatError("a side has no vertices, or the number of sides is wrong")
+    return sizes
 
 
 def _iterative(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
     """Return the arrays of an iterative release."""
-    sides = _vertex_counts(fields)
-    rows, columns = sides[0], sides[-1]
+    side_sizes = _vertex_counts(fields)
+    rows, columns = side_sizes[0], side_sizes[-1]
     pairs = rows * columns
-    if len(sides) == 1:
+    if len(side_sizes) == 1:
         pairs = rows * (rows - 1) // (1 if fields["directed"] else 2)
-    answers, queries = _length(forms, "value"), None
-    for name in ("list_S", "list_digests", "list_rows"):
-        queries = _length(forms, name) if name in forms else queries
+    answers, kind = _length(forms, "value"), fields["list"]["kind"]
     expected = {
         "header": Expected(_BYTE, (None,), optional=True),
         # Without any answer, numpy stores floats.
@@ -276,14 +276,16 @@ def _iterative(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dic
         "matrix": Expected(_FLOAT, (rows, columns), optional="graph" not in fields),
         "facets": Expected(_INTEGER, (None, answers), optional=True),
     }
+    # The index of each answer's query in the list; stored files have this name.
     expected["places"] = Expected(_INTEGER, (answers,), optional=True)
-    kind = fields["list"]["kind"]
     if kind == "cuts":  # a bit for each vertex, in words of 64
+        queries = _length(forms, "list_S")
         expected["list_S"] = Expected(("u8",), (queries, -(-rows // 64)))
         expected["list_T"] = Expected(("u8",), (queries, -(-columns // 64)))
     elif kind == "digests":
-        expected["list_digests"] = Expected(_BYTE, (queries, 32))
+        expected["list_digests"] = Expected(_BYTE, (None, 32))
     elif kind == "questions":
+        queries = _length(forms, "list_rows")
         expected["list_rows"] = Expected(_FLOAT, (queries, pairs))
         expected["list_statistics"] = Expected(_TEXT, (queries,))
     return expected
@@ -309,7 +311,7 @@ def _fits(form: ArrayForm, expected: Expected) -> bool:
 def check_lists(forms: Mapping[str, ArrayForm], *, limit: int) -> None:
     """Check the size of the arrays that become lists of Python objects.
 
-    Such objects take up to thirty times the memory of the array; `_MATRICES` stay arrays.
+    Such objects take up to thirty times the memory of the array; `_KEPT_AS_ARRAYS` stay arrays.
 
     Args:
         forms: of all arrays of a file.
@@ -318,7 +320,7 @@ def check_lists(forms: Mapping[str, ArrayForm], *, limit: int) -> None:
     Raises:
         FileFormatError: the lists have more bytes.
     """
-    listed = sum(form.nbytes for name, form in forms.items() if name not in _MATRICES)
+    listed = sum(form.nbytes for name, form in forms.items() if name not in _KEPT_AS_ARRAYS)
     if listed > limit:
         raise FileFormatError(
             f"its lists unpack to {listed:,} bytes, as bombs do; at most {limit:,} are allowed for "

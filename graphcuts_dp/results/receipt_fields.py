@@ -25,7 +25,7 @@ class Range:
     Attributes:
         least: the smallest one.
         most: the largest one.
-        infinite: whether it may also be infinite.
+        infinite: whether it may also be plus infinity.
         open: whether `least` and `most` themselves are excluded.
     """
 
@@ -36,16 +36,15 @@ class Range:
 
     def holds(self, value: float) -> bool:
         """Return whether a number is in the range; NaN never is."""
-        if self.infinite and value in (math.inf, -math.inf):
-            return value >= self.least
+        if value == math.inf:
+            return self.infinite
         if self.open and value in (self.least, self.most):
             return False
         return self.least <= value <= self.most
 
     def __str__(self) -> str:
-        between = "between" if self.open else "from"
-        joint = "and" if self.open else "to"
-        return f"{between} {_short(self.least)} {joint} {_short(self.most)}"
+        least, most = _short(self.least), _short(self.most)
+        return f"between {least} and {most}" if self.open else f"from {least} to {most}"
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ class TreeFields:
 
 @dataclass(frozen=True, kw_only=True)
 class CountsFields:
-    """Fields of measured counts; see `CountMeasurement`."""
+    """Fields of measured counts; see `CountMeasurement`, and `estimate.looks.Look` for `look`."""
 
     unit: Above0
     noise: str
@@ -353,7 +352,7 @@ class PartitionFields:
     interval: tuple[RealOrInfinite, RealOrInfinite] | None
     optimum: tuple[RealOrInfinite, RealOrInfinite] | None
     notes: list[str]
-    # Null, or absent in favour of the array of the same name.
+    # Each of these is null, or absent if an array of that name is stored.
     picture: None = None
     bins: None = None
     tree: None = None
@@ -405,7 +404,7 @@ class GridFields:
 
 @dataclass(frozen=True)
 class NetLawFields:
-    """Fields of the law of the error of a member of a net."""
+    """Fields of the error of a graph chosen from a net; see `iterative.accuracy.NetChoice`."""
 
     members: AnyPositive
     alpha: AtLeast0
@@ -416,7 +415,7 @@ class NetLawFields:
 
 @dataclass(frozen=True)
 class NoiseLawFields:
-    """Fields of the law of noise on the counts of a list."""
+    """Fields of the noise on the counts of a list; see `iterative.accuracy.CountNoise`."""
 
     weight: Positive
     rate: FractionText
@@ -425,7 +424,7 @@ class NoiseLawFields:
 
 @dataclass(frozen=True)
 class ListFields:
-    """Fields of the list of queries of an iterative release."""
+    """Fields of the list of queries of an iterative release; `listed` is true if it has one."""
 
     kind: Literal["cuts", "questions", "digests"] | None
     listed: bool

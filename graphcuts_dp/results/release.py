@@ -133,7 +133,7 @@ class Release(Displayed):
 
     @cached_property
     def _shrunk_estimator(self) -> Estimator[LinearQuery]:
-        """The estimator of `estimate="shrunk"`; of a sparse release, `estimator`."""
+        """The estimator of shrunk estimates; a sparse release has none, and uses `estimator`."""
         if self._model is not None:
             return self.estimator
         return ShrunkEstimator(self._least_squares, self._synthetic if self.has_graph else None)
@@ -153,7 +153,7 @@ class Release(Displayed):
         """
         noisy = self.measurements.matrix
         if noisy is None:
-            raise GraphError("a sparse release has no noisy matrix; ask answer, or its graph")
+            raise GraphError("a sparse release has no noisy matrix; use answer or graph")
         return noisy
 
     @property
@@ -201,10 +201,10 @@ class Release(Displayed):
     def expected(self) -> AnyGraph:
         """The weights of the fit on every pair, from which `graph` was rounded at random.
 
-        A graph without weights has each edge with the probability that is its weight here, to the
-        last decimal. A graph with weights has few edges, and the expected weight of each pair is
-        its weight here. No cut of `graph` differs by more than `FitSummary.rounding`. If nothing
-        was rounded, this is `graph`.
+        In a graph without weights, the weight of a pair here is the probability of its edge in
+        `graph`, to the last decimal. In a graph with weights, it is the expected weight of the pair
+        in `graph`, most of whose weights are 0. No cut of `graph` differs from the same cut here by
+        more than `FitSummary.rounding`. If nothing was rounded, this is `graph`.
 
         Raises:
             GraphError: the release was made with fit="none", or is a sparse one, whose graph was
@@ -251,12 +251,15 @@ class Release(Displayed):
     def worst_cut_error_bound(self, confidence: float = DEFAULT_CONFIDENCE) -> float:
         """Return an upper bound on ||x - A||_C: no error of a cut of the synthetic graph is larger.
 
-        The lesser of two bounds, edges inside both sets counted twice: the certificate plus
-        `noise_cut_bound`; and the larger of both total weights, since x and A have no weights below
-        0, so that x(S, T) - A(S, T) lies between minus the total of A and the total of x. A tenth
-        of the failure probability is for the total of A, which `answer` bounds. It holds with the
-        given probability over the noise, for all cuts at once. With discrete-laplace noise, A has
-        its weights rounded down to whole numbers. A sparse release has the second bound alone.
+        Edges inside both sets count twice. The bound is the lesser of two:
+
+        1. the certificate plus `noise_cut_bound`. A sparse release does not have it;
+        2. the larger of the total weights of x and A: since neither has weights below 0,
+           x(S, T) - A(S, T) lies between minus the total of A and the total of x. `answer` bounds
+           the total of A, with a tenth of the failure probability if there is a certificate.
+
+        It holds with the given probability over the noise, for all cuts at once. With
+        discrete-laplace noise, A has its weights rounded down to whole numbers.
 
         On 29 graphs of 200 to 600 vertices at epsilon = .5 to 5 it was 2.4 to 38 times the largest
         known error of a cut (median 5.5), and up to 209 times for an x that is nearly A.
@@ -280,13 +283,20 @@ class Release(Displayed):
             )
             certified += self.certificate.upper
             confidence = 1 - failure * FOR_TOTAL
-        everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in self.shape))
-        total = self.answer(everything, confidence=confidence).interval[1]
+        everything = self._query_of_total
+        most_weight = self.answer(everything, confidence=confidence).interval[1]
+        synthetic_weight = everything.value(graph) * (1 + 1e-12)  # rounded up
         entries_of_edge = 2 if isinstance(graph.space, VertexSet) else 1
-        return min(certified, entries_of_edge * max(total, everything.value(graph) * (1 + 1e-12)))
+        return min(certified, entries_of_edge * max(most_weight, synthetic_weight))
 
     @property
-    def _unweighted_fit(self) -> Units | None:
+    def _query_of_total(self) -> CutQuery:
+        """The cut from all rows to all columns, whose value is the total weight."""
+        rows, columns = self.shape
+        return CutQuery(np.ones(rows, dtype=np.bool_), np.ones(columns, dtype=np.bool_))
+
+    @property
+    def _weight_units(self) -> Units | None:
         """The weights of the fit of a graph without weights, in units of 10^-4; None for others."""
         if self._weights is None or self._weights.dtype == np.float64:
             return None
@@ -302,11 +312,11 @@ class Release(Displayed):
             GraphError: as `expected`.
         """
         layout = Layout.of(self.space)
-        if self._unweighted_fit is not None:  # without a graph that has every pair
-            return FittedWeights.of_units(self._unweighted_fit, layout)
+        if self._weight_units is not None:  # `expected` would be a graph with every pair
+            return FittedWeights.of_units(self._weight_units, layout)
         graph = self.expected
-        cap = self.noisy.distribution.max_weight or 1.0
-        return FittedWeights.of_edges(graph.rows, graph.columns, graph.weights, layout, cap)
+        max_weight = self.noisy.distribution.max_weight or 1.0
+        return FittedWeights.of_edges(graph.rows, graph.columns, graph.weights, layout, max_weight)
 
     def random_halves(self, confidence: float = DEFAULT_CONFIDENCE) -> RandomHalves | None:
         """Return proven bounds on the error of cuts of `expected` between random halves.
@@ -316,8 +326,8 @@ class Release(Displayed):
         `expected`, which adds to its errors.
 
         None if no squared distance of this fit was measured: for a sparse release, for weights
-        without a maximum, with "certificate=no" among the options of the fit, at an epsilon of
-        which 1 % is too small, and if the fit was computed again with another result.
+        without a maximum, with "certificate=no" among the options of the fit, if epsilon is so
+        small that 1 % of it is no use, and if the fit was computed again with another result.
 
         Args:
             confidence: of all bounds together, in (0, 1).
@@ -335,13 +345,12 @@ class Release(Displayed):
         measured = self.measurements.find(SquaredDistance)
         if measured is None or measured.map.fit_digest != self.fitted_weights.digest:
             return None
-        everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in self.shape))
-        for_total = 1 - (1 - confidence) * FOR_TOTAL_ERROR
+        confidence_of_total = 1 - (1 - confidence) * FOR_TOTAL_ERROR
         return random_halves(
             measured,
             self.fitted_weights,
-            total=self.answer(everything, confidence=for_total).interval,
-            rounded=self._unweighted_fit is None,
+            total=self.answer(self._query_of_total, confidence=confidence_of_total).interval,
+            rounded=self._weight_units is None,
             confidence=confidence,
         )
 
@@ -419,9 +428,9 @@ class Release(Displayed):
             estimate: see `answer`.
 
         Raises:
-            QueryError: as `answer`; joint together with simultaneous, which is more.
+            QueryError: as `answer`; or both joint and simultaneous, which includes joint.
         """
-        typed_queries = [read_query(query, self.groups, self.space) for query in queries]
+        typed_queries = [with_group_sets(query, self.groups, self.space) for query in queries]
         options = AnswerOptions(
             confidence=confidence, simultaneous=simultaneous, joint=joint, estimate=estimate
         )
@@ -444,17 +453,18 @@ class Release(Displayed):
         It is searched in the weights of the synthetic graph, or in the noisy matrix without one.
         Its interval holds although it was chosen after looking, and there is a bound on how much
         better the best partition of the true graph can be. Both are wide if there is much noise:
-        that of a cut in two halves is about 0.6 n^1.5 standard deviations of an entry to either
-        side. The proven numbers of a sparse release are wider still.
+        the interval of a cut in two halves reaches about 0.6 n^1.5 standard deviations of an entry
+        to either side. The proven numbers of a sparse release are wider still.
 
         Args:
             kind: "max-cut": two parts with much weight between them. "sparsest": two sides with
                 little weight across for each pair of vertices across. "balanced": parts whose sizes
-                differ by one at most, with little weight between. "clusters": as many parts as pay,
-                a pair within a part counting its weight less the resolution (correlation
-                clustering). "hierarchy": a binary tree, a pair costing its weight times the number
-                of vertices below its lowest common branch.
-            parts: of "balanced" how many; of "hierarchy" into how many its tree is cut. None for 2.
+                differ by one at most, with little weight between. "clusters": any number of parts,
+                with much of the sum, over pairs within parts, of their weight less the resolution
+                (correlation clustering). "hierarchy": a binary tree; a pair costs its weight times
+                the number of vertices below its lowest common branch.
+            parts: the number of parts of "balanced", or into which the tree of "hierarchy" is cut;
+                2 if None.
             resolution: of "clusters", at least 0; None for the mean weight of a pair. 0.5 asks for
                 the least disagreements, in a graph without weights.
             smallest: of "sparsest": fewest vertices of a side.
@@ -573,7 +583,7 @@ class Release(Displayed):
             graph = bundle.read_receipt(bundle.receipt_path(path)).get("model") is None
         with bundle.opened(path, KIND, graph=graph) as saved:
             release = cls(**read_release(saved))
-            _check_halves(release, saved.fields.get("random_halves"))
+            _check_random_halves(release, saved.fields.get("random_halves"))
             return release
 
     def facts(self) -> dict[str, object]:
@@ -640,11 +650,11 @@ class Release(Displayed):
         return f"Release({size}, epsilon={self.guarantee.epsilon:g}, {mechanism}{mark})"
 
 
-def _check_halves(release: Release, stated: Mapping[str, Any] | None) -> None:
+def _check_random_halves(release: Release, stated: Mapping[str, Any] | None) -> None:
     """Check the bounds on random halves that a receipt states against fit and measurements.
 
     Args:
-        release: as it was read, with or without its graph.
+        release: as it was read.
         stated: fields of the receipt; None if it states no bounds.
 
     Raises:
@@ -661,7 +671,7 @@ def _check_halves(release: Release, stated: Mapping[str, Any] | None) -> None:
         raise ValueError("the bounds on random halves are for another fit")
 
 
-def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> LinearQuery:
+def with_group_sets(query: LinearQuery, names: GroupNames | None, space: Space) -> LinearQuery:
     """Return a query with sets in place of names of groups; a rank-one cut becomes a cut.
 
     Args:

@@ -38,7 +38,7 @@ from graphcuts_dp.synth.fit_weights import DECIMALS, TOLERANCE
 if TYPE_CHECKING:
     from graphcuts_dp.results.release import Release
 
-KIND = "release"  # of `bundle`
+KIND = "release"  # name in `bundle.KINDS`
 _TIME_LIMIT = (
     "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
     "noise, one step of the fit, a rounding to weights 0 and 1, the shortest certificates"
@@ -47,10 +47,9 @@ _Arrays = dict[str, npt.NDArray[Any]]
 
 
 def release_fields(release: "Release") -> tuple[dict[str, Any], _Arrays]:
-    """Return the fields of the receipt of a release, and its arrays with the vertices among them.
+    """Return the fields of the receipt of a finished release, and the arrays beside it.
 
-    Args:
-        release: a finished one.
+    The array "about" is the JSON of the vertices, as bytes.
     """
     model, fit, certificate = release._model, release.fit, release.certificate
     halves = release.random_halves()
@@ -83,7 +82,7 @@ def release_fields(release: "Release") -> tuple[dict[str, Any], _Arrays]:
 
 
 def _fields_and_arrays(measurements: Measurements, space: Space) -> tuple[dict[str, Any], _Arrays]:
-    """Return fields of measurements by name, and their arrays with the vertices among them."""
+    """Return the fields of measurements by name, and their arrays; "about" has the vertices."""
     measurement_fields: dict[str, Any] = {}
     vertices = json.dumps(space_fields(space)).encode()
     arrays: _Arrays = {"about": np.frombuffer(vertices, dtype=np.uint8)}
@@ -140,11 +139,12 @@ def with_later_measurement(release: "Release", saved: SavedParts) -> "Release":
     """Return a release with the measurement after its fit.
 
     Args:
-        release: made of the measurements before the fit.
+        release: with the measurements before the fit.
         saved: what `later_measurement_parts` returned.
 
     Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts are others.
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: these are not such
+            parts.
     """
     arrays, measurement_fields = saved.arrays(), saved.fields["measurements"]
     later = [
@@ -175,7 +175,7 @@ def _checked_measurements(
     """
     names = [value.name for value in values]
     plan = guarantee.budget_plan
-    if plan is None or plan.ran is None:  # then there is one measurement, of which no plan says
+    if plan is None or plan.ran is None:  # releases without a plan have a single measurement
         is_planned = len(names) <= 1
     else:
         is_planned = names == list(plan.names.values())
@@ -195,7 +195,8 @@ def read_measurements(saved: SavedParts) -> tuple[Measurements, Space]:
         saved: these parts, as they were read.
 
     Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts are others.
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: these are not such
+            parts.
     """
     return _measurements(saved.guarantee, saved.fields, saved.arrays())
 
@@ -228,17 +229,17 @@ def read_release(saved: SavedParts) -> dict[str, Any]:
     layout = Layout.of(space)
     if [*layout.shape, layout.directed] != [*fields["shape"], fields["directed"]]:
         raise ValueError("the receipt is for other vertices")
-    sides = layout.shape[: 1 if layout.symmetric else 2]
+    side_sizes = layout.shape[: 1 if layout.symmetric else 2]
     degrees = measurements.find(Degrees)
-    if degrees is not None and tuple(map(len, degrees.steps)) != sides:
+    if degrees is not None and tuple(map(len, degrees.steps)) != side_sizes:
         raise ValueError("the degrees are of other vertices, or of another kind of graph")
     model_fields, model = fields["model"], None
     if model_fields is not None:
-        largest = model_fields["max_weight"]
+        max_weight = model_fields["max_weight"]
         model = SparseModel.from_parts(
             _arrays_of(arrays, "model"),
             space,
-            max_weight=None if largest is None else float(largest),
+            max_weight=None if max_weight is None else float(max_weight),
             integral=bool(model_fields["whole"]),
         )
     if measurements.matrix is None and model is None:
@@ -280,7 +281,7 @@ def _stored_weights(
     if (layout.hollow and stored.diagonal().any()) or (
         layout.symmetric and any(row[:index].any() for index, row in enumerate(stored))
     ):
-        raise ValueError("there are weights of what is no pair")
+        raise ValueError("there are weights outside of the pairs of the layout")
     return stored + stored.T if layout.symmetric else stored
 
 
@@ -289,8 +290,9 @@ def _belong_together(
 ) -> bool:
     """Return whether a release may have these weights of a fit together with this graph.
 
-    Graphs without weights were rounded from weights in decimal units, which are integers, and some
-    graphs with weights from floats. The graph of a sparse release was drawn from its model.
+    A graph without weights was rounded from weights in decimal units, which are integers. A graph
+    with weights was rounded from floats, or is the fit itself and has no weights beside it. The
+    graph of a sparse release was drawn from its model.
     """
     if graph is None or is_sparse:
         return weights is None
