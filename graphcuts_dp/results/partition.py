@@ -2,15 +2,16 @@
 
 A partition of a release is computed from the release, so it costs no privacy. It is chosen after
 looking at the noise, so an interval for a partition that was named beforehand would be wrong.
-Intervals here hold for all partitions at once, and together with the bound on the optimum, with the
-given confidence: a tenth of the failure probability is for the total weight, three tenths each for
-`Release.answer`, for all cuts in two and for all partitions (`PartitionNoise`).
+Intervals here hold for all partitions at once. The interval and the bound on the optimum hold
+together with the given confidence: a tenth of the failure probability is for the total weight,
+three tenths each for `Release.answer`, for all cuts in two and for all partitions
+(`PartitionNoise`).
 
-With z the noisy matrix and A the truth, a bound on the best partition of z by a relaxation bounds
-A's best partition up to those radii. The error of the weight between the parts of any partition is
-at most twice the radius of all cuts in two, since a cut in two that takes each part to a random
-side holds half of that weight on average. (The certificate of a release could move the bounds of
-its synthetic graph to A in the same way; on 13 graphs these bounds were weaker or empty.)
+Let z be the noisy matrix and A the truth. A relaxation bounds the best partition of z, and with the
+radii of the noise that of A. The error of the weight between the parts of any partition is at most
+twice the radius of all cuts in two: if each part is put on one of two sides at random, the cut
+between the sides has half of that weight on average. (The certificate of a release could move the
+bounds of its synthetic graph to A in the same way; on 13 graphs these bounds were weaker or empty.)
 """
 
 import math
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 KIND = "partition"  # of `bundle`
 HIDDEN = "Noise hides it: the interval holds nearly all values that it could have."
 _MOST_BINS = 220  # of a picture
-_NAMED_SHARE = 60  # a part is named in a picture if it has at least 1/60 of the vertices
+_MOST_NAMED = 60  # parts with names in a picture: those with at least 1/60 of the vertices
 _MOST_SPARSE_VERTICES = 50_000  # of a sparse release that is partitioned
 _MOST_SHOWN = 20  # parts in a notebook
 Interval = tuple[float, float]
@@ -200,6 +201,7 @@ class Partition(Displayed):
 
         title = f"{self._words} ({guarantee_text(self.guarantee)})" if title is None else title
         if positions is None and self.picture is not None and self.bins is not None:
+            # Otherwise the last bins are those of several small parts.
             last_is_part = len(self.bins) == len(self.names)
             unit = self.guarantee.counted
             return partition_plot.blocks_figure(
@@ -361,7 +363,8 @@ def partition_of(release: "Release", kind: str, options: Partitioning) -> Partit
     if kind == "clusters" and options.resolution is None:
         options = replace(options, resolution=search.mean_weight(weights))
     codes, tree = KINDS[kind].search(weights, options)
-    codes = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))[codes]  # the largest first
+    largest_first = np.argsort(-np.bincount(codes), kind="stable")
+    codes = np.argsort(largest_first)[codes]  # the inverse permutation has each part's rank
     parts = FoundParts(codes, tree)
     value = search.worth(kind, weights, parts, options)
     proof = _Proof(release, kind, options, parts)
@@ -411,19 +414,20 @@ def _searched_weights(release: Any) -> Any:
 def _picture(
     weights: Any, codes: IntVector, tree: FloatMatrix | None
 ) -> tuple[FloatMatrix, IntVector]:
-    """Return weights between bins of vertices, in the order of parts, in each the heaviest first.
+    """Return the weights between bins of vertices, and the number of bins of each part.
 
-    Returns:
-        The weights, and the number of bins of each part; the parts that are too small to be named
-        count as one.
+    Vertices are in the order of their parts; within a part the heaviest come first, or the leaves
+    in the order of the tree. The parts that are too small to be named count as one.
     """
-    n = len(codes)
-    codes = np.minimum(codes, np.count_nonzero(np.bincount(codes) * _NAMED_SHARE >= n))
-    ranks = np.argsort(-np.asarray(weights.sum(axis=1))) if tree is None else leaves_list(tree)
-    order, bins = np.empty(n, dtype=np.int64), min(n, _MOST_BINS)
-    order[ranks[np.argsort(codes[ranks], kind="stable")]] = np.arange(n) * bins // n
-    stops = np.cumsum(np.bincount(codes)) * bins // n
-    return search.dense(search.block_sums(weights, order)), np.diff(stops, prepend=0)
+    n, sizes = len(codes), np.bincount(codes)
+    named_count = np.count_nonzero(sizes * _MOST_NAMED >= n)
+    shown_codes = np.minimum(codes, named_count)
+    vertices = np.argsort(-np.asarray(weights.sum(axis=1))) if tree is None else leaves_list(tree)
+    vertices = vertices[np.argsort(shown_codes[vertices], kind="stable")]
+    bin_count, bin_of_vertex = min(n, _MOST_BINS), np.empty(n, dtype=np.int64)
+    bin_of_vertex[vertices] = np.arange(n) * bin_count // n
+    stops = np.cumsum(np.bincount(shown_codes)) * bin_count // n
+    return search.dense(search.block_sums(weights, bin_of_vertex)), np.diff(stops, prepend=0)
 
 
 @final
@@ -480,7 +484,10 @@ class _Proof:
         return max(low, 0.0) - cost, min(high, self.total[1]) - cost
 
     def _between(self) -> Interval:
-        """Return an interval of the weight between parts; of a tree, summed over its n levels."""
+        """Return an interval of the weight between parts.
+
+        A tree of n vertices has n levels, see `partitions.levels`; their weights are added up.
+        """
         least, level_count = (0.0, 1) if self.tree is None else (2 * self.total[0], len(self.codes))
         low, high = 0.0, math.inf
         if not self.sparse and (self.tree is not None or len(self.sizes) > 2):
@@ -494,11 +501,12 @@ class _Proof:
                 confidence=1 - self.failure,
                 simultaneous=True,
             )
-            low, high = (math.fsum(answer.interval[i] for answer in answers) / 2 for i in (0, 1))
+            lows, highs = zip(*(answer.interval for answer in answers), strict=True)
+            low, high = math.fsum(lows) / 2, math.fsum(highs) / 2
         return max(low, least), min(high, level_count * self.total[1])
 
     def _within(self) -> Interval:
-        """Return an interval of the weight within parts; of a tree, summed over its n levels."""
+        """Return an interval of the weight within parts; of a tree as `_between`."""
         levels = [(1, self.sizes)] if self.tree is None else list(search.levels(self.tree))
         if self.tree is None:
             inner_weight = float(search.block_sums(self.z, self.codes).trace()) / 2
@@ -516,7 +524,11 @@ class _Proof:
         return min(max(least, self._bound()), high), high
 
     def _bound(self) -> float:
-        """Return a bound on the best partition's value, by a relaxation of z; infinite if none."""
+        """Return a bound on the best partition's value, by a relaxation of z.
+
+        It is an upper bound if the largest value is the best, else a lower one; infinite if there
+        is none.
+        """
         n, largest = len(self.codes), KINDS[self.kind].largest
         if self.sparse or (n > search.MOST_PROVEN and not largest):
             return math.inf if largest else -math.inf
@@ -527,13 +539,14 @@ class _Proof:
             gain = search.most_gain(z - (self.partitioning.resolution or 0.0), self.codes)
             return gain + self.total[1] - total + self.slack + 2 * noise.worst(n)
         if self.kind == "sparsest":
-            sides = np.arange(self.partitioning.smallest, n // 2 + 1)
-            radii = np.array([noise.across(int(side), n) for side in sides])
-            least = search.laplacian_values(z)[0] / n - radii / (sides * (n - sides))
+            sizes = np.arange(self.partitioning.smallest, n // 2 + 1)  # of the smaller side
+            radii = np.array([noise.across(int(size), n) for size in sizes])
+            least = search.laplacian_values(z)[0] / n - radii / (sizes * (n - sizes))
             return float(least.min())
         if self.kind == "hierarchy":
             return search.least_cost(z, max(self.total[0], 0.0), 2 * noise.worst(n))
-        lost = self.total[0] - total - self.slack - noise.within(self.sizes)
+        # Least difference of the weight between parts of A from that of z.
+        least_difference = self.total[0] - total - self.slack - noise.within(self.sizes)
         if len(self.sizes) == 2:
-            lost = max(lost, -noise.across(self.sizes[0], n))
-        return search.least_between(z, np.array(self.sizes)) + lost
+            least_difference = max(least_difference, -noise.across(self.sizes[0], n))
+        return search.least_between(z, np.array(self.sizes)) + least_difference
