@@ -23,7 +23,8 @@ from graphcuts_dp.schema.vertices import sets_in
 
 SUMMARY, SYNTHETIC, INTERACTIVE = "Summary statistics", "Synthetic data", "Interactive API"
 _NOISY = "smaller than their ±"  # said of numbers that are mostly noise
-_MOST_LISTED, _LONGEST_LISTED = 6, 36  # names in a sentence, and characters of a name
+_MOST_LISTED = 6  # names in a sentence
+_LONGEST_LISTED = 36  # characters of a name in a sentence
 _LOOPS = (
     "Edges from a vertex to itself, which cross no cut. Without weights, an edge that is listed "
     "several times counts once."
@@ -106,7 +107,7 @@ def _contents_of_release(release: Release) -> ReleaseContents:
         for question in usefulness.questions
         if question.verdict not in ("well", "roughly")
     ]
-    names = listed(noisy_questions) or "none"
+    noisy_texts = listed(noisy_questions) or "none"
     return ReleaseContents(
         title="Synthetic graph" if release.has_graph else "Noisy measurements of a graph",
         published=tuple(published),
@@ -116,7 +117,7 @@ def _contents_of_release(release: Release) -> ReleaseContents:
         unbiased="answers are unbiased" if release.measurements.matrix is not None else "",
         biased="cuts counted in the synthetic graph itself are biased" if release.has_graph else "",
         small_numbers=f"{len(noisy_questions)} of {len(usefulness.questions)} kinds of questions "
-        f"are {_NOISY}: {names}",
+        f"are {_NOISY}: {noisy_texts}",
         impossible="a noisy matrix and unbiased answers may be negative or fractional",
         product_type=SYNTHETIC if release.has_graph else SUMMARY,
         vertices=sum(vertices),
@@ -149,14 +150,14 @@ def _contents_of_flows(flows: Flows) -> ReleaseContents:
     published = [f"A table of how much passes between groups, by {listed(levels)}."]
     if flows.noise_verdict:
         published.insert(0, f"{flows.noise_verdict}.")
-    periods = 0
+    period_count = 0
     if flows.periods is not None:
-        labels = flows.periods.labels(flows.periods.levels[-1])
-        periods = len(labels)
-        published.append(f"For each of {len(labels):,} periods: {listed(labels)}.")
+        period_labels = flows.periods.labels(flows.periods.levels[-1])
+        period_count = len(period_labels)
+        published.append(f"For each of {period_count:,} periods: {listed(period_labels)}.")
     low, high = flows.total.interval
     in_all = f"{short(flows.total.value)} in {short_interval((low, high))} ({DEFAULT_PERCENT})"
-    published.append(f"In all{_of_what_counts(flows.counted_rows)}: {in_all}.")
+    published.append(f"In all{_scope_of_total(flows.counted_rows)}: {in_all}.")
     errors = [
         (f"a cell of level {short_text(name)}", _error_of_level(flows, index))
         for index, name in enumerate(flows.levels, 1)
@@ -181,11 +182,11 @@ def _contents_of_flows(flows: Flows) -> ReleaseContents:
         impossible=f"{negative_count:,} of {count:,} estimates are negative; the column count has "
         "whole numbers from 0 on",
         vertices=flows.groups.n + (0 if flows.cells.one_set else flows.right_groups.n),
-        periods=periods,
+        periods=period_count,
     )
 
 
-def _of_what_counts(counted_rows: CountedRows | None) -> str:
+def _scope_of_total(counted_rows: CountedRows | None) -> str:
     """Return which rows a total adds up, with the bound, in words; "" if all rows count."""
     if counted_rows is None:
         return ""
@@ -212,7 +213,7 @@ def _sentence(text: str) -> str:
 
 
 def _shares_of_rows(flows: Flows) -> tuple[str, ...]:
-    """Return a sentence on rows that count for a share each; none if every row counts fully."""
+    """Return a sentence on rows that count for a share each; () if every row counts fully."""
     counted_rows = flows.counted_rows
     if counted_rows is None or float(flows.noisy.unit).is_integer():
         return ()
@@ -226,21 +227,25 @@ def _contents_of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
     left, right = flows.labels(None)
     size = f"{short_text(flows.levels[-1])} ({len(left):,} x {len(right):,})"
     periods = f"{len(flows.periods):,} of {len(flows.horizon):,} periods"
-    total, errors = flows.total(), []
+    total = flows.total()
     in_all = f"{short(total.value)} in {short_interval(total.interval)} ({DEFAULT_PERCENT})"
     # The latest period and the longer windows, of which the last one is all periods.
-    for name in (flows.periods[-1], *list(flows.windows)[len(flows.periods) :]):
-        table = flows.columns(name)
-        half = short_bound(float((table["high"] - table["estimate"]).max()))
-        errors.append((f"a cell, {name}", f"± {half} ({DEFAULT_PERCENT}, each alone)"))
-    estimates, counted_rows = table["estimate"], flows.counted_sentence
+    windows = (flows.periods[-1], *list(flows.windows)[len(flows.periods) :])
+    tables = {window: flows.columns(window) for window in windows}
+    errors = []
+    for window, table in tables.items():
+        half_width = short_bound(float((table["high"] - table["estimate"]).max()))
+        errors.append((f"a cell, {window}", f"± {half_width} ({DEFAULT_PERCENT}, each alone)"))
+    table_of_all = tables[windows[-1]]
+    estimates, counted_rows = table_of_all["estimate"], flows.counted_sentence
+    noisy_count = int((table_of_all["low"] <= 0).sum())
     return ReleaseContents(
         title="Table of flows over time",
         published=(
             *([f"{flows.noise_verdict}."] if flows.noise_verdict else []),
             f"A table of how much passes between groups, by {size}.",
             f"{periods} are published: {listed(flows.periods)}.",
-            f"In all{_of_what_counts(flows.counted_rows)}: {in_all}.",
+            f"In all{_scope_of_total(flows.counted_rows)}: {in_all}.",
         ),
         errors=tuple(errors),
         left_out=(
@@ -250,8 +255,8 @@ def _contents_of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
         noises=_noises([flows.noisy]),
         unbiased="" if counted_rows else "estimates are unbiased",
         biased=counted_rows,
-        small_numbers=f"{int((table['low'] <= 0).sum()):,} of {len(estimates):,} cells of all "
-        f"periods together are {_NOISY}",
+        small_numbers=f"{noisy_count:,} of {len(estimates):,} cells of all periods together are "
+        f"{_NOISY}",
         impossible=f"{int((estimates < 0).sum()):,} of {len(estimates):,} estimates of all periods "
         "together are negative",
         periods=len(flows.horizon),

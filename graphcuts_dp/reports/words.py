@@ -28,12 +28,13 @@ ABOUT_HAZARDS = (
     "numbers of this result and its receipt, or tests of the program (their files in brackets)."
 )
 YES, NO = "addressed", "not addressed"
-# What a store calls a use, where that is not a word for everybody.
+# Words for kinds of uses whose names in a store are not for everybody.
 KINDS_IN_WORDS = {
     "bound": "estimate of a limit on rows of a person",
     "contributions": "estimate of how many rows people have",
 }
 YOU_CHECK = "you check"  # mark of a hazard whose evidence is only that something is stated
+# Headings of both parts of the check list, and the text below the second one.
 CHECKED, ASKED = "The program checked", "You answer"
 ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the option --answers."
 NOT_STATED = "not stated"
@@ -49,18 +50,20 @@ NOT_GUARANTEED = (
     "What holds of people in general may come out: that is what the numbers are for.",
     "Who keeps the private file, and the machine that reads it, are trusted.",
 )
+# On the store of a result. In the last sentence, "it" is the store, which is named before.
+NO_STORE = "It was charged to no store: nothing limits further results of the same data."
 NOT_COMPARED = "Made without the store of this result: ask for the report with --store."
-# On rows of the private table that could not be used.
+NOT_RECORDED = "It agrees, but has not recorded these files, so that the code is not compared."
+# One of these is about rows of the private table that could not be used.
 ROWS_SKIPPED = "Rows that could not be used were skipped; how many is private."
 ROWS_REFUSED = "No row was skipped: one that could not be used would have stopped the program."
 ROWS_UNKNOWN = "Neither receipt nor store says whether rows that could not be used were skipped."
 ROWS_IN_STORE = "The store says whether rows that could not be used were skipped."
-NO_STORE = "It was charged to no store: nothing limits further results of the same data."
-NOT_RECORDED = "It agrees, but has not recorded these files, so that the code is not compared."
-TO_FILL_IN = "." * 40  # on paper
+# Dotted lines, to be filled in on paper.
+TO_FILL_IN, _NAME_TO_FILL_IN, _DATE_TO_FILL_IN = "." * 40, "." * 26, "." * 14
 DECISION = (
-    f"Approved / not approved, by: {TO_FILL_IN[:26]} Date: {TO_FILL_IN[:14]}",
-    f"Signature: {TO_FILL_IN[:26]} Conditions, and until when: {TO_FILL_IN[:26]}",
+    f"Approved / not approved, by: {_NAME_TO_FILL_IN} Date: {_DATE_TO_FILL_IN}",
+    f"Signature: {_NAME_TO_FILL_IN} Conditions, and until when: {_NAME_TO_FILL_IN}",
 )
 # On people whom rows name beside the user, and on what is public about rows.
 OTHER_PEOPLE = (
@@ -101,7 +104,7 @@ def columns_read(endpoints: tuple[str, ...], period: str) -> str:
 
     Args:
         endpoints: names of the columns.
-        period: name of the column of the dates; "" for none.
+        period: name of the column of the dates; "" if there is none.
     """
     columns = " to ".join(f"\u201c{name}\u201d" for name in endpoints)
     dated = f", dated by \u201c{period}\u201d" if period else ""
@@ -113,7 +116,7 @@ def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
 
     Args:
         unit: of kind "user".
-        answer: of people; "" leaves space to write one.
+        answer: how the people in charge say that it was chosen; "" leaves space to write it.
     """
     person = "a person in each period" if unit.per_period else "a person"
     return (
