@@ -97,11 +97,11 @@ class MatrixCompletion:
         progress: Progress = silent,
     ) -> Release:
         """See `Completion.release`: fit a synthetic graph, round it, certify it."""
-        del space  # that of the matrix
+        del space  # the matrix has it, too
         noisy = measured.matrix
         if noisy is None:
             raise TypeError("a release with a noisy matrix has measured none")
-        # Blocks cache what a fit computes of them: the release gets blocks without the cache.
+        # A fit stores what it computes in the blocks. The release gets a copy from before the fit.
         uncached = replace(noisy, blocks=noisy.blocks.copy())
         values = tuple(uncached if value is noisy else value for value in measured.values)
         released = replace(measured, values=values)
@@ -116,7 +116,7 @@ class MatrixCompletion:
             measured.find(Total),
             measured.find(CellSums),
         )
-        model, certificate, summary = finished_fit(
+        fit, certificate, summary = finished_fit(
             method,
             problem,
             uncached,
@@ -128,16 +128,17 @@ class MatrixCompletion:
             source=source,
             progress=progress,
         )
-        if summary.directions == 0:
-            average_degree = float(model.expected.sum()) / math.sqrt(math.prod(noisy.shape))
-            summary = replace(summary, shown_from=_shown_from(measured, noisy, average_degree))
+        if summary.directions == 0:  # noise hides all communities
+            average_degree = float(fit.expected.sum()) / math.sqrt(math.prod(noisy.shape))
+            needed = _epsilon_for_communities(measured, noisy, average_degree)
+            summary = replace(summary, shown_from=needed)
         if summary.warning is not None:
             # If warnings are errors, a release that was charged must not be lost.
             with suppress(AccuracyWarning):
                 warnings.warn(summary.warning, AccuracyWarning, stacklevel=_WARNING_LEVEL)
         graph = graph_of_matrix_rows(
             noisy.space,
-            (weights_of(rows, problem.cap) for rows in row_parts(model.matrix)),
+            (weights_of(rows, problem.cap) for rows in row_parts(fit.matrix)),
             weighted=self.weighted,
             max_weight=max_weight if self.weighted else None,
             note=measured.guarantee.warning,
@@ -147,7 +148,7 @@ class MatrixCompletion:
             fit=summary,
             certificate=certificate,
             _graph=graph,
-            _weights=_weights_of_fit(model, max_weight if self.weighted else 1.0),
+            _weights=_weights_of_fit(fit, max_weight if self.weighted else 1.0),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,7 +196,7 @@ class SparseCompletion:
     Attributes:
         with_graph: whether a synthetic graph is wanted.
         weighted: whether the graph has weights.
-        max_weight: public maximum weight; None without one.
+        max_weight: public maximum weight; None if there is none.
         integral: whether weights are whole numbers.
     """
 
@@ -261,8 +262,8 @@ def completed_release(
         LookupError, TypeError, ValueError, ArithmeticError: the store was altered.
     """
     stored = completion["how"]
-    kind = SparseCompletion if stored["of"] == "sparse" else MatrixCompletion
-    return release_of(saved, kind.from_dict(stored), completion, progress)
+    completion_type = SparseCompletion if stored["of"] == "sparse" else MatrixCompletion
+    return release_of(saved, completion_type.from_dict(stored), completion, progress)
 
 
 def release_of(
@@ -271,12 +272,12 @@ def release_of(
     completion: Mapping[str, Any],
     progress: Progress = silent,
 ) -> Release:
-    """Return the result of a release by the completion of its job; see `completed_release`.
+    """Return the result of a release by the completion of its job, which may have a user's own fit.
 
     Args:
         saved: as for `completed_release`.
         completer: makes the result.
-        completion: as for `completed_release`; its source of random numbers is read.
+        completion: as for `completed_release`; only the state of its random numbers is read.
         progress: called with the fraction done and a message.
 
     Raises:
@@ -299,27 +300,29 @@ def completion_to_dict(completer: Completion, source: SeededEntropy) -> dict[str
 
 
 def _weights_of_fit(
-    model: Finished, max_weight: float | None
+    fit: Finished, max_weight: float | None
 ) -> npt.NDArray[np.uint16 | np.float64] | None:
     """Return the weights that a release stores of its fit, before they are rounded.
 
     Args:
-        model: the fit, perhaps rounded.
+        fit: the fit, perhaps rounded.
         max_weight: largest weight; None if there is none.
 
     Returns:
-        Units of `decimal_units` for a graph without weights; None if the fit was not rounded, whose
-        weights are those of the synthetic graph.
+        Units of `decimal_units` for a graph without weights. None if the fit was not rounded: then
+        the synthetic graph has its weights.
     """
-    if model.rounded is None:
+    if fit.rounded is None:
         return None
-    if model.rounded.dtype == np.uint8:  # of a graph without weights
-        return decimal_units(model.expected)
+    if fit.rounded.dtype == np.uint8:  # of a graph without weights
+        return decimal_units(fit.expected)
     largest = math.inf if max_weight is None else max_weight
-    return np.concatenate([weights_of(rows, largest) for rows in row_parts(model.expected)])
+    return np.concatenate([weights_of(rows, largest) for rows in row_parts(fit.expected)])
 
 
-def _shown_from(measured: Measurements, noisy: NoisyMatrix, average_degree: float) -> float | None:
+def _epsilon_for_communities(
+    measured: Measurements, noisy: NoisyMatrix, average_degree: float
+) -> float | None:
     """Return the least epsilon of a release whose entries could show communities.
 
     Post-processing: a direction is at most as strong as the average degree, which the synthetic
@@ -331,13 +334,13 @@ def _shown_from(measured: Measurements, noisy: NoisyMatrix, average_degree: floa
         noisy: the entries.
         average_degree: of the synthetic graph.
     """
-    plan, stated = measured.guarantee.budget_plan, measured.guarantee.epsilon
-    amount = stated if plan is None else float(plan.amount)  # for one change
+    plan, epsilon = measured.guarantee.budget_plan, measured.guarantee.epsilon
+    epsilon_of_change = epsilon if plan is None else float(plan.amount)
     needed = epsilon_needed(
         noisy.shape,
         average_degree / (noisy.distribution.max_weight or 1.0),
         flips=noisy.distribution.name == "binary",
     )
-    if not amount < needed < math.inf:
+    if not epsilon_of_change < needed < math.inf:
         return None
-    return needed * stated / amount
+    return needed * epsilon / epsilon_of_change

@@ -199,7 +199,8 @@ def update_plan(
         >>> plan.strategy.name, plan.terms.cost.epsilon
         ('square-root', 1.0)
     """
-    empty, amount = _without_rows(_with_periods(rows)), exact_epsilon(epsilon)
+    _check_has_periods(rows)
+    empty, amount = _without_rows(rows), exact_epsilon(epsilon)
     del rows  # nothing below can reach it
     if not (isinstance(series, str) and series.isprintable() and 0 < len(series) <= 100):
         raise ParameterError("series is the name of the series, a printable text, such as 'flows'")
@@ -237,11 +238,9 @@ def update_plan(
 
 def cell_tree_of_period(empty: Rows, sides: Sides) -> CellTree:
     """Return the public cells of one period of rows."""
-    with_periods = cell_tree(empty, sides)
-    columns = None if with_periods.one_set else with_periods.columns
-    return CellTree(
-        with_periods.rows, columns, directed=with_periods.directed, loops=with_periods.loops
-    )
+    cells = cell_tree(empty, sides)  # those of all periods
+    columns = None if cells.one_set else cells.columns
+    return CellTree(cells.rows, columns, directed=cells.directed, loops=cells.loops)
 
 
 @final
@@ -249,7 +248,8 @@ class PeriodNoise(NamedTuple):
     """The noise of the cells of one period.
 
     Attributes:
-        deviations: as `estimate.flow_errors.CellNoise` has them.
+        deviations: standard deviation of the noise of a cell, for each level of groups, in grid
+            units; as those of `estimate.flow_errors.CellNoise`.
         half_width: of the interval of a cell of the finest level, of the default confidence, in
             units of weight.
     """
@@ -322,7 +322,7 @@ class UpdatePlan:
             "counting": self.public.counting,
             "weight unit": float(self.public.weight_unit),
             "whole rows": self.whole,
-            # Another column of users would begin their bound again.
+            # With another column of users, their bound would start anew.
             **{f"column of {role}": name for role, name in self.public.named_columns},
             # The sums and their noise, which another version of the package might choose otherwise.
             "noise": [self.noise.distribution, *map(str, self.noise.parameters)],
@@ -434,7 +434,8 @@ class UpdatePlan:
         """Return the table of the published sums.
 
         Args:
-            numbers: of each period so far, in order: an array for each level, (numbers, cells).
+            numbers: for each period so far, in order, and each level of the strategy: the published
+                sums, shape (sums, cells).
             guarantee: with the provenance.
         """
         levels = range(len(self.strategy.levels))
@@ -475,7 +476,8 @@ class UpdatePlan:
     ) -> tuple[tuple[str, float], ...]:
         """Return what `errors` does for a strategy and its noise."""
         count = len(strategy.periods)
-        estimator, errors = TimeEstimator(strategy, noise, count), []
+        estimator = TimeEstimator(strategy, noise, count)
+        errors = []
         for length in dict.fromkeys(min(size, count) for size in (1, 6, 12, 24, count)):
             first = (count - length) // 2
             radius = estimator.radius(first, first + length, 1, failure=DEFAULT_FAILURE)
@@ -514,13 +516,13 @@ class UpdatePlan:
             ParameterError: it will, and `expected_cell` is not 0; see `noise_warning`.
         """
 
-        def choose(*, epsilon: float) -> PeriodNoise:
+        def noise_at(*, epsilon: float) -> PeriodNoise:
             budget = self.strategy.budget_plan(epsilon=epsilon, delta=self.delta)
             return self._period_noise(self.strategy.noise(budget, self.largest_change))
 
         return noise_warning(
             self.cells,
-            choose,
+            noise_at,
             self.period_noise,
             epsilon=exact_epsilon(self.epsilon),
             unit=self.grid.unit,
@@ -590,9 +592,10 @@ class UpdatePlan:
                 )
             )
         if self.strategy.name == CALENDAR_YEARS:
-            alone = TimeStrategy(name=INDEPENDENT, periods=self.strategy.periods)
-            budget = alone.budget_plan(epsilon=self.epsilon, delta=self.delta)
-            ((_, error), *_) = self._errors_of(alone, alone.noise(budget, self.largest_change))
+            independent = TimeStrategy(name=INDEPENDENT, periods=self.strategy.periods)
+            budget = independent.budget_plan(epsilon=self.epsilon, delta=self.delta)
+            noise = independent.noise(budget, self.largest_change)
+            _, error = self._errors_of(independent, noise)[0]  # of one period
             notes.append(
                 f"Sums of calendar years are measured, too, for {float(1 - PERIOD_SHARE):.0%} of "
                 f"the budget. If single {self.by}s matter most, --strategy independent "
@@ -674,11 +677,11 @@ class UpdatePlan:
         return self.table(numbers, self.guarantee.released_as(record.provenance))
 
 
-def _with_periods(source: object) -> Rows:
-    """Return rows with periods as they are.
+def _check_has_periods(source: object) -> None:
+    """Check that a source is rows with periods.
 
     Raises:
-        KindError: something else, of which the column of the period is not known.
+        KindError: it is not rows, so the column of its periods is not known.
         ParameterError: rows without periods.
     """
     if not isinstance(source, Rows):
@@ -690,7 +693,6 @@ def _with_periods(source: object) -> Rows:
         raise ParameterError(
             "a table over time needs the declared periods of its rows: read them with periods="
         )
-    return source
 
 
 def _without_rows(rows: Rows) -> Rows:

@@ -61,8 +61,8 @@ class Usefulness(Displayed):
     """The usefulness of a release for each kind of question.
 
     Attributes:
-        edges: total weight: the noisy estimate, moved into `interval`; or the public guess of a
-            forecast.
+        edges: number of edges, or their total weight: the noisy estimate, moved into `interval`;
+            or the public guess of a forecast.
         interval: of the total, with the default confidence; None for a guess.
         questions: from single vertices to the worst cut.
         groups: whether sums between public groups were measured.
@@ -157,7 +157,7 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
     for text, cuts in _example_cuts(release):
         errors = [_error(release, masks) for masks in cuts]
         sizes = [edges * pairs_of_cut(*masks, release.space) / all_pairs for masks in cuts]
-        error, basis = sorted(errors)[len(errors) // 2]
+        error, basis = sorted(errors)[len(errors) // 2]  # the median of the examples
         size = sorted(sizes)[len(sizes) // 2]
         questions.append(Question(text=text, size=size, error=error, basis=basis))
     questions += _worst_cut(release, edges)
@@ -214,8 +214,8 @@ def _example_cuts(release: Release) -> Iterator[tuple[str, list[Masks]]]:
     )
     groups = release.measurements.find(CellSums)
     if groups is not None:
-        left_groups, right_groups = groups.map.ends  # of each cell
-        row_groups, column_groups = groups.map.members  # of each vertex
+        left_groups, right_groups = groups.map.ends  # indices of both groups of each cell
+        row_groups, column_groups = groups.map.members  # index of the group of each vertex
         cells = np.arange(len(left_groups))
         if one_set:
             cells = np.flatnonzero(left_groups != right_groups)
@@ -246,7 +246,7 @@ def _error(release: Release, masks: Masks) -> tuple[float, str]:
 
 
 def _worst_cut(release: Release, edges: float) -> list[Question]:
-    """Return the question about all cuts of the synthetic graph; none if its error is not known."""
+    """Return the question about all cuts of the synthetic graph; [] if its error is not known."""
     text = "any cut of the synthetic graph at once"
     if release.has_graph:
         bound = release.worst_cut_error_bound()
