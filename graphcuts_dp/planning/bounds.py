@@ -1,4 +1,4 @@
-"""Choose a bound on users or on vertices: noise that grows with it, against rows that it drops."""
+"""Choose a bound on users or on vertices: a larger one needs more noise, and drops fewer rows."""
 
 import math
 from collections.abc import Sequence
@@ -49,15 +49,15 @@ class ContributionBoundRow:
         users_above: how many users have more, from the table.
         users_above_error: the error of that number is no larger, with the default confidence for
             this bound alone.
-        left_out: what is left out of all that there is: pairs, rows or units, from and to, see
-            `Contributions.left_out`; the second is infinite where it is unknown.
+        left_out: lower and upper bound of how many pairs, rows or units are left out, see
+            `Contributions.left_out`; the upper one is infinite if it is unknown.
         left_out_by_detected: of the users that noise cannot hide, at most, see
             `Contributions.left_out_by_detected`. No bound of what is left out: users that noise
             hides may have far more.
         share_left_out: what is left out, as a share of all that there is, at most; 1 where it is
             unknown. It holds together with `left_out`.
-        error: root of the squares of the noise and of what is left out of one of the cells at
-            most: of all users where that is known, else of those that noise cannot hide.
+        error: sqrt(noise^2 + loss^2), where loss is the most that is left out of a cell: of all
+            users if that is known, else of those that noise cannot hide.
 
     Examples:
         >>> import pandas
@@ -143,7 +143,7 @@ class ContributionBoundPlan(Tabled):
 
     @property
     def _shown_rows(self) -> tuple[ContributionBoundRow, ...]:
-        """The rows up to the first one after the last that says something.
+        """The rows up to the first one after the last informative one.
 
         The best bound and the chosen one are among them.
         """
@@ -209,9 +209,9 @@ def plan_contribution_bounds(
     """Compare bounds on users: the noise that each needs, and what it leaves out.
 
     It reads the table alone, so it costs nothing. The error of a bound adds the squares of the
-    noise and of the most that is left out of a cell. Where that is not known, only users that noise
-    cannot hide count: a bound that kept all rows of the others would need noise of as many rows as
-    one of them has, which is no smaller an error.
+    noise and of the most that is left out of a cell. If that is not known, only users that noise
+    cannot hide count. The rows of another user are no reason for a larger bound: noise for a bound
+    of as many rows as that user has would be no smaller than the loss of them.
 
     Args:
         contributions: a noisy table that was measured (`release_contributions`), or a public one
@@ -219,8 +219,8 @@ def plan_contribution_bounds(
         epsilon: of the release that the bound is for, for one user, in [1e-6, 50].
         cells: over how many sums of a table the rows that are left out spread evenly, >= 1. A table
             has its noise in each cell; a single sum, all that is left out.
-        known_max: what no user has more of, if that is publicly known, >= 1: then the upper end of
-            what is left out is known, and the bound is recommended by it.
+        known_max: publicly known maximum of the rows of a user, >= 1; None if there is none. With
+            it the upper bound of what is left out is finite, and decides which bound is best.
         max_contributions: a bound that was chosen before the table was seen, one of its bounds:
             what it leaves out is then stated for itself, which is far sharper than for all bounds
             at once. None if the table is to choose.
@@ -266,7 +266,7 @@ def plan_contribution_bounds(
             )
         )
     best = min(rows, key=lambda row: row.error)
-    covering = (best.max_contributions, best.left_out) if chosen is None else chosen
+    bound, left_out = (best.max_contributions, best.left_out) if chosen is None else chosen
     return ContributionBoundPlan(
         rows=tuple(rows),
         best=best,
@@ -275,7 +275,8 @@ def plan_contribution_bounds(
         undetectable=contributions.radius,
         chosen=chosen,
         coverage=_coverage(
-            *covering,
+            bound,
+            left_out,
             what=contributions.what,
             epsilon=total_epsilon,
             cells=cells,
@@ -310,10 +311,10 @@ class DegreeBoundRow:
     """The error to expect from one degree bound, in edges.
 
     Attributes:
-        max_degree: D.
-        cut: with probability 1 - beta no answer of a session has a larger error, as an answer to
-            its bounded cut; by "laplace" or "gaussian" noise, whichever is better. It is the same
-            for any number of vertices.
+        max_degree: the bound D.
+        cut: bound on the errors of all answers of a session at once, with probability 1 - beta;
+            errors are those from cuts of the bounded graph. The better one of "laplace" and
+            "gaussian" noise; the same for any number of vertices.
         cell: standard deviation of the noise of a cell of the finest level of a table that gets
             all of epsilon; None without groups.
         dropped_edges: least and most edges that the bound leaves out, by the guessed degrees; None
@@ -405,20 +406,21 @@ def plan_degree_bounds(
     if not len(bounds):  # also of an array, which has no truth value
         raise ParameterError("give at least one degree bound, for example [10, 20, 50]")
     workload = SessionWorkload(queries=queries, beta=beta)
-    # Noise on each answer is the same for any graph.
+    # Noise on each answer is the same for any graph, so the size of the graph does not matter.
     setting = Setting(n=3, edges=1, workload=workload, epsilon=epsilon, delta=delta)
     guessed = None if degrees is None else _checked_degrees(degrees)
 
     def row(bound: int) -> DegreeBoundRow:
-        for_bound = replace(setting, privacy_unit=PrivacyUnit.vertex(max_degree=bound))
-        cut = min(noise_error(distribution, for_bound) for distribution in COUNT_NOISES)
+        privacy_unit = PrivacyUnit.vertex(max_degree=bound)
+        setting_of_bound = replace(setting, privacy_unit=privacy_unit)
+        cut = min(noise_error(distribution, setting_of_bound) for distribution in COUNT_NOISES)
         cell = None
         if groups is not None:
             left, right = groups if isinstance(groups, tuple) else (groups, None)
             cells = CellTree(left, right, directed=directed)
-            changes = cell_changes(cells, for_bound.privacy_unit)
-            flows = choose_strategy(cells, epsilon=epsilon, delta=delta, changes=changes)
-            cell = flows.deviations[-1]
+            changes = cell_changes(cells, privacy_unit)
+            strategy = choose_strategy(cells, epsilon=epsilon, delta=delta, changes=changes)
+            cell = strategy.deviations[-1]
         dropped = None if guessed is None else _dropped_edges(guessed, bound)
         return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, dropped_edges=dropped)
 
@@ -462,16 +464,22 @@ def _coverage(
     )
     if known_max is None or what == CONTRIBUTED["weight"]:
         return text
-    spread = np.array([[float(cells)], [1.0]])  # of the total, and of a cell
-    spreads = ErrorSpread(squares=spread, largest=np.ones_like(spread), absolute=spread)
+    # The total is a sum of all cells, with coefficients 1; a cell is the sum of one.
+    coefficient_sums = np.array([[float(cells)], [1.0]])
+    spread = ErrorSpread(
+        squares=coefficient_sums,
+        largest=np.ones_like(coefficient_sums),
+        absolute=coefficient_sums,
+    )
     widths = []
-    for counted_rows, measured in ((bound, True), (known_max, False)):
-        portion = 1 - float(SHARE) if measured else 1.0
-        noise = LevelNoise("laplace", (Fraction(portion * epsilon / counted_rows),))
-        failures = left_out_failures(DEFAULT_FAILURE, measured=measured)
-        total, cell = 2 * error_radii(noise, (0,), spreads, failure=failures.counted)
+    # With the bound, a share of epsilon measures what is left out; with the known maximum none is.
+    for max_contributions, measures_left_out in ((bound, True), (known_max, False)):
+        share = 1 - float(SHARE) if measures_left_out else 1.0
+        noise = LevelNoise("laplace", (Fraction(share * epsilon / max_contributions),))
+        failures = left_out_failures(DEFAULT_FAILURE, measured=measures_left_out)
+        total, cell = 2 * error_radii(noise, (0,), spread, failure=failures.counted)
         left_out_width = 0
-        if measured:
+        if measures_left_out:
             change = known_max - bound
             noise_of_left_out = left_out_noise("laplace", Fraction(epsilon), (change, change**2))
             left_out_width = left_out_radius(noise_of_left_out, failures.left_out)

@@ -1,22 +1,25 @@
 """Forecast what a synthetic graph keeps, before anything is spent, from public numbers alone.
 
 Randomised response adds noise of deviation s = 1/(2 sinh(epsilon/2)) to each entry of the adjacency
-matrix, which spreads its eigenvalues over (-2 s sqrt(n), 2 s sqrt(n)). Communities of a graph of
-average degree d are eigenvalues of d at most, and one of L leaves that range only above s sqrt(n)
-(Baik, Ben Arous, Péché 2005): no method that looks at eigenvalues sees a weaker one. Releases kept
-planted communities whose eigenvalues were above `SHOWN` = 1.5 times that. A bipartite graph has
-m/sqrt(n1 n2) for d and (sqrt(n1) + sqrt(n2))/2 for sqrt(n); a directed one the arcs that leave a
-vertex for d. Of N pairs, m are edges: the odds that a single pair is one are m/(N - m) beforehand,
-and at most e^epsilon times that after its response, so that edges show singly above ln((N - m)/m)
-only. Degrees are measured with discrete Laplace noise of scale 2/epsilon, or a few times that where
-they share epsilon with the entries.
+matrix; the noise alone has eigenvalues in (-2 s sqrt(n), 2 s sqrt(n)).
 
-Of a sparse release: with the part f of epsilon for kept edges, a pair without weight passes the
-threshold T with probability e^(-f epsilon T)/(1 + e^(-f epsilon)); T is where false edges are a
-tenth of the m edges, about ln(10 n^2/(2 m))/(f epsilon). Edges that weigh more are kept with their
-noise, edges well below are not; so what counts is their weight against ln(n^2/m)/epsilon. Where
-edges are kept, degrees have about a fifth of epsilon and errors of 2/(.2 epsilon); where none are,
-degrees have all of it.
+- Communities are eigenvalues of the adjacency matrix, of at most the average degree d. With the
+  noise, an eigenvalue leaves that range only if it is above s sqrt(n) (Baik, Ben Arous, Péché
+  2005): no method that looks at eigenvalues sees a weaker one. Releases kept planted communities
+  whose eigenvalues were above `SHOWN` = 1.5 times that. For a bipartite graph, d stands for
+  m/sqrt(n1 n2), and sqrt(n) for (sqrt(n1) + sqrt(n2))/2; for a directed one, d is the average
+  number of arcs that leave a vertex.
+- Single edges: if m of N pairs are edges, the odds that a pair is one are m/(N - m) beforehand, and
+  at most e^epsilon times that after its response. So single edges show only if epsilon is above
+  ln((N - m)/m).
+- Degrees are measured with discrete Laplace noise of scale 2/epsilon, or a few times that if they
+  share epsilon with the entries.
+
+A sparse release spends the share f of epsilon on kept edges. A pair without weight passes the
+threshold T with probability e^(-f epsilon T)/(1 + e^(-f epsilon)), and T is chosen so that false
+edges are a tenth of the m edges: about ln(10 n^2/(2 m))/(f epsilon). Edges that weigh more are kept
+with their noise, edges well below are not. If edges are kept, degrees have about a fifth of epsilon
+and errors of 2/(.2 epsilon); otherwise degrees have all of it.
 """
 
 import math
@@ -48,13 +51,12 @@ class SparseForecast:
     """Forecast of `release_graph` with mechanism "sparse".
 
     Attributes:
-        threshold: about the weight from which edges are kept, in units of what neighbours differ
-            by: 1, a change of a weight by 1, or the maximum weight.
-        degree_error: mean absolute error of a degree where edges are kept.
-        degree_error_alone: the same where no edges are kept.
-        beats_matrix: whether noise on all pairs puts more into the worst cut than all edges weigh,
-            if each weighs 1: then the error of any noisy matrix is larger than that of an empty
-            graph.
+        threshold: about the weight from which edges are kept, as a multiple of the largest change
+            of a weight between neighbours: of the maximum weight if there is one, else of 1.
+        degree_error: mean absolute error of a degree if edges are kept.
+        degree_error_alone: the same if no edges are kept.
+        beats_matrix: whether the noise of all pairs across the worst cut weighs more than all edges
+            of weight 1. If so, any noisy matrix has a larger error than an empty graph.
     """
 
     threshold: float
@@ -184,8 +186,8 @@ class SyntheticForecast:
         }
         parts = [texts[self.keeps]]
         if self.keeps != "communities":
-            parts.append(f"communities show {_from(self.epsilon_for_communities)}")
-        parts.append(f"single edges show {_from(self.epsilon_for_edges)}")
+            parts.append(f"communities show {_from_epsilon_text(self.epsilon_for_communities)}")
+        parts.append(f"single edges show {_from_epsilon_text(self.epsilon_for_edges)}")
         return "; ".join(parts)
 
 
@@ -223,7 +225,7 @@ def _in_range(epsilon: float) -> float:
     return max(0.0, epsilon) if epsilon <= LARGEST_EPSILON else math.inf
 
 
-def _from(epsilon: float) -> str:
+def _from_epsilon_text(epsilon: float) -> str:
     """Return the least epsilon as text, rounded up to two decimals."""
     if math.isinf(epsilon):
         return "at no epsilon"
