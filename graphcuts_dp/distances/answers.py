@@ -206,8 +206,9 @@ class DistanceAnswer(Answer):
         mark = " [seeded: not private]" if self.seeded else ""
         if not self.guaranteed:
             return f"{self.vertex}: {self.value:.4g}, no guarantee: the session has run out{mark}"
-        class_of_answers = "vertices" if self.queries_left is None else "queries"
-        scope = f"{percent(self.confidence)}, all {class_of_answers} at once"
+        # A session counts its remaining queries; a release answers all vertices.
+        answered = "vertices" if self.queries_left is None else "queries"
+        scope = f"{percent(self.confidence)}, all {answered} at once"
         return f"{self.vertex}: {self.value:.4g} in [{low:.4g}, {high:.4g}] ({scope}){mark}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -250,12 +251,12 @@ class DistanceAnswers(Displayed):
 
     @cached_property
     def possible(self) -> BoolVector:
-        """True for the vertices that may be the best one by their intervals, shape (V,)."""
+        """True for `candidates`, shape (V,): vertices that may be the best one."""
         return np.asarray(self.values - self.radii <= (self.values + self.radii).min())
 
     @property
     def candidates(self) -> tuple[Label, ...]:
-        """The vertices whose intervals leave it open whether they are the best one."""
+        """The vertices that may be the best one: none has an interval wholly below theirs."""
         labels = self.metric.vertices.labels
         return tuple(labels[row] for row in np.flatnonzero(self.possible).tolist())
 
@@ -328,8 +329,8 @@ class DistanceAnswers(Displayed):
         parts = ResultParts(
             kind="distances", guarantee=self.guarantee, fields=fields, table=self._table
         )
-        names = bundle.save(parts, path, force=force, spreadsheet=spreadsheet)
-        return names[0], names[1]
+        table_path, receipt_path = bundle.save(parts, path, force=force, spreadsheet=spreadsheet)
+        return table_path, receipt_path
 
     @property
     def _table(self) -> dict[str, Any]:
@@ -351,7 +352,7 @@ class DistanceAnswers(Displayed):
         entries = self.metric.lengths.tocoo()
         is_drawn = entries.row < entries.col  # each edge once
         if self.metric.positions is not None:
-            is_drawn[:] = False  # all pairs are edges
+            is_drawn[:] = False  # between points of a plane all pairs are edges: draw none
         best = self.best
         low, high = np.array([row[2:] for row in self._rows], dtype=np.float64).T
         radii = (high - low) / 2
@@ -534,10 +535,10 @@ def plan_distances(
         delta: in [0, 1); at 0 there is no Gaussian noise.
         group_size: how many people together are one privacy unit.
         confidence: of the guaranteed errors, in (0, 1).
-        mechanism: one of `MECHANISMS`; "auto" for all of them, except where they would never win:
-            noise on each answer on large maps that are no trees, and the learner where its
-            embedding is not exact, has many coordinates, or guarantees nothing. Mechanisms whose
-            noise 64 bits do not hold are left out, too.
+        mechanism: one of `MECHANISMS`, or "auto" for all that may be the best: not "per-query" on
+            large maps that are no trees, and not "learner" if its embedding is not exact, has many
+            coordinates, or guarantees nothing. Mechanisms whose noise needs integers of more than
+            64 bits are left out, too.
         noise: one of `NOISES`; "auto" for both distributions.
 
     Raises:
@@ -626,7 +627,7 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
     """
     check_probability("delta", delta, zero=True)
     check_probability("confidence", confidence)
-    if 1 - confidence == 1:  # as floats: the failure probability is used too
+    if 1 - confidence == 1:  # a confidence so small that floats round the failure probability
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
     if len(metric) < 2:
         raise ParameterError("a map with one vertex has no distances; give at least two")
@@ -714,10 +715,10 @@ def guarantee_of_people(
 
 
 def _digest_of_inputs(metric: Metric, confidence: float) -> str:
-    """Return the digest of the map and the confidence, with which alone a use is resumed.
+    """Return the digest of the map and the confidence: a use is resumed only with the same ones.
 
-    What a store keeps has the intervals of one confidence. The default one is left out: uses of
-    earlier versions have the digest of their map alone.
+    The answers that a store keeps have intervals of one confidence. The digest leaves out the
+    default confidence, since uses of earlier versions have the digest of their map alone.
     """
     lengths = metric.lengths
     vertices = labels_or_number(metric.vertices)

@@ -129,12 +129,12 @@ class Level(NamedTuple):
     Attributes:
         start: first index of each part in the order, ascending; a part stops where the next starts.
         parent: for each part the number of the part of the level above that holds it, ascending.
-        siblings: for each part of the level above the number of parts that it is cut into.
+        child_counts: for each part of the level above the number of parts that it is cut into.
     """
 
     start: IntVector
     parent: IntVector
-    siblings: IntVector
+    child_counts: IntVector
 
 
 class Parts(NamedTuple):
@@ -150,23 +150,24 @@ class Parts(NamedTuple):
 
 
 def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
-    """Answer each vertex by a query of its own: the sum of distances in grid units, plus noise.
+    """Return the mechanism that adds noise to the sum of distances of each vertex, in grid units.
 
     Guarantee: the distances from v are rounded down to whole units of a public grid, each between 0
     and s_v = floor(ecc(v)/unit) + 1, where 1 covers the rounding of floats. So a person who moves
     changes the sum at v by at most s_v, and all sums together by at most `changes` in sum and in
     sum of squares. That is the cost of composing V queries of sensitivity s_v; all get the same
-    noise. Rounding adds an error of at most half a unit: distances are rounded down, and half a
-    unit is added.
+    noise. Estimates have half a unit added, so the error of rounding down is at most half a unit.
 
     Raises:
         ParameterError: epsilon or delta out of range.
     """
     unit = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
-    # On trees other searches give the eccentricities than the distances: + 1 covers their rounding.
+    # On trees, eccentricities and distances come from different searches, whose rounding may
+    # differ: + 1 covers that.
     sensitivities = (np.floor(metric.eccentricities / unit) + 1).astype(np.int64).tolist()
     changes = [(sum(sensitivities), sum(value**2 for value in sensitivities))]
-    spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(unit / people)
+    one = np.array([[1.0]])  # each answer is a single noisy sum with coefficient 1
+    spread = Spread(one, one, len(metric)).scaled(unit / people)
 
     def exact(counts: IntVector) -> list[IntVector]:
         block_sums = [
@@ -250,7 +251,7 @@ def _nested_parts_of(metric: Metric) -> list[tuple[Parts, Spread]]:
     """Return the parts of all fan-outs with their spreads; the last is the histogram. Public."""
     order = halving_order(metric)
     fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
-    fanouts.append(1 << len(metric).bit_length())  # the histogram: a single level
+    fanouts.append(1 << len(metric).bit_length())  # above V: the histogram, of a single level
     trees = [nested_parts(order, fanout) for fanout in fanouts]
     return list(zip(trees, part_spreads(metric, trees), strict=True))
 
@@ -298,13 +299,13 @@ def halving_order(metric: Metric) -> IntVector:
 
 
 def _order_along(lengths: sp.csr_array) -> IntVector:
-    """Return the vertices of a part, sorted from one far vertex to another, by component."""
+    """Return the vertices of a part by component, sorted from one far vertex to another."""
     _, component = csgraph.connected_components(lengths, directed=False)
     a = int(np.argmax(_distances_within(lengths, 0)))
     from_a = _distances_within(lengths, a)
     b = int(np.argmax(from_a))
     from_b = _distances_within(lengths, b)
-    return np.lexsort((from_a, from_a - from_b, component != component[0], component))
+    return np.lexsort((from_a, from_a - from_b, component))
 
 
 def _distances_within(lengths: sp.csr_array, row: int) -> FloatVector:
@@ -330,7 +331,7 @@ def consistent_counts(
     """
     estimates = np.array([float(people)])
     for level, noisy in zip(parts.levels, released, strict=True):
-        corrections = (estimates - np.bincount(level.parent, weights=noisy)) / level.siblings
+        corrections = (estimates - np.bincount(level.parent, weights=noisy)) / level.child_counts
         estimates = noisy + corrections[level.parent]
     counts = np.empty_like(estimates)
     counts[parts.order] = estimates
@@ -370,11 +371,11 @@ def _block_spread(distances: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, Fl
         size = len(level.parent)
         membership = sp.csr_array((np.ones(size), (level.parent, np.arange(size))))
         sums = membership @ means
-        means_above = sums / level.siblings[:, None]
+        means_above = sums / level.child_counts[:, None]
         # Sums of squared differences from the means above, rounded up.
         total = np.einsum("ij,ij->j", means, means)
-        about_means = total - np.einsum("ij,ij->j", means_above, sums)
-        squares[:, j] = np.maximum(about_means, 0) + 1e-13 * total
+        squared_differences = total - np.einsum("ij,ij->j", means_above, sums)
+        squares[:, j] = np.maximum(squared_differences, 0) + 1e-13 * total
         largest[:, j] = np.abs(means - means_above[level.parent]).max(axis=0)
         means = means_above
     return squares, largest
@@ -390,19 +391,20 @@ def _bounded_spread(tree: RootedTree, parts: Parts) -> Spread:
     # Weight of each vertex in its part's mean, for each level from the last one up.
     weights = [np.ones(size)]
     for level in parts.levels[:0:-1]:
-        share = 1 / level.siblings[level.parent]
+        share = 1 / level.child_counts[level.parent]
         weights.append(weights[-1] * np.repeat(share, np.diff(np.append(level.start, size))))
     squares, largest = [], []
     for level, weight in zip(parts.levels, reversed(weights), strict=True):
-        first = np.cumsum(level.siblings) - level.siblings
-        bounds_above = np.append(level.start[first], size)
+        # For each part of the level above: the first of its parts, and where it starts.
+        first_child = np.cumsum(level.child_counts) - level.child_counts
+        bounds_above = np.append(level.start[first_child], size)
         middles = parts.order[(bounds_above[:-1] + bounds_above[1:]) // 2]
         centre = np.repeat(middles, np.diff(bounds_above))
         weighted = weight * tree.distances_between(parts.order, centre)
         mean = np.add.reduceat(weighted, level.start)
-        mean_above = np.add.reduceat(mean, first) / level.siblings
+        mean_above = np.add.reduceat(mean, first_child) / level.child_counts
         bounds = (mean + mean_above[level.parent]) * (1 + 1e-9)
-        bounds[level.siblings[level.parent] == 1] = 0  # a single part has the count above it
+        bounds[level.child_counts[level.parent] == 1] = 0  # an only part has the count above it
         squares.append(float((bounds**2).sum()))
         largest.append(float(bounds.max()))
     return Spread(np.array([squares]), np.array([largest]), size)

@@ -70,8 +70,8 @@ def test_every_part_lies_in_its_parent_and_the_last_parts_are_vertices(metric):
             assert len(slices) == len(set(slices)) == len(level.parent)
             for (start, stop), parent in zip(slices, level.parent, strict=True):
                 assert above[parent][0] <= start < stop <= above[parent][1]
-            assert level.siblings.tolist() == np.bincount(level.parent).tolist()
-            assert level.siblings.max() <= fanout
+            assert level.child_counts.tolist() == np.bincount(level.parent).tolist()
+            assert level.child_counts.max() <= fanout
             above = slices
         assert len(above) == len(metric)
     assert len(hierarchies(metric)[-1].levels) == 1
