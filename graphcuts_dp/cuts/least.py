@@ -1,10 +1,10 @@
 """Least cuts between vertices, privately: a noisy cut, or the terminals alone if they weigh less.
 
 The algorithm adds to the graph an edge from each terminal to each free vertex, of random weight,
-and finds the least cut of the result: the *noisy cut*. `weights` measures what it weighs and what
-the trivial cuts do, in which one terminal keeps all free vertices, and the lightest of them is
-returned. The rates of all noise are `CutRates`. The proofs are in docs/mathematics.md, "Least
-cuts".
+and finds the least cut of the result: the *noisy cut*. In a *trivial cut* one terminal keeps all
+free vertices. `weights` measures the weights of the noisy cut and of the trivial cuts, and the
+lightest of these cuts is returned. The rates of all noise are `CutRates`. The proofs are in
+docs/mathematics.md, "Least cuts".
 """
 
 import math
@@ -110,18 +110,18 @@ def least_cut(
     units, count as M. Neither moves two weights further apart.
 
     Accuracy: with the default confidence the cut weighs at most `CutErrors.above_trivial` more than
-    the lightest trivial one, and `above_least` more than the least cut P*, or than the least cuts
-    of its halvings, added up, of more terminals: P costs at most D(P) - D(P*) more, which is at
-    most the sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it, on
-    average (n - 2)/(2 sinh L) grid units. With two terminals `Partition.shortfall` is the smaller
-    of this bound and the upper end of the interval; with more terminals it is the upper end of the
-    interval less the lower end of `Partition.optimum`. On graphs with a clear cut all errors are
-    far less (docs/measured). Weights and intervals are those of weights rounded down to the grid,
-    which adds at most a grid unit for each pair across. All this holds if the weight of a least cut
-    plus the shortfall is below M: then P weighs less than M with clipped weights, so no pair that
-    it parts was clipped. M is above the maximum of weights that have one; of others the `notes` of
-    the partition state the condition. Every private mechanism has an error of order n/epsilon on
-    some graph (source).
+    the lightest trivial one, and `above_least` more than the least cut P*; of more terminals, than
+    the least cuts of its halvings, added up. Since P is least with noise, it weighs at most D(P) -
+    D(P*) more than P*. That is at most the sum of max(0, D) over free vertices outside P* and of
+    max(0, -D) over those in it, on average (n - 2)/(2 sinh L) grid units. With two terminals
+    `Partition.shortfall` is the smaller of this bound and the upper end of the interval; with more
+    terminals it is the upper end of the interval less the lower end of `Partition.optimum`. On
+    graphs with a clear cut all errors are far less (docs/measured). Weights and intervals are those
+    of weights rounded down to the grid, which adds at most a grid unit for each pair across. All
+    this holds if the weight of a least cut plus the shortfall is below M: then P weighs less than M
+    with clipped weights, so no pair that it parts was clipped. M is above the maximum of weights
+    that have one; of others the `notes` of the partition state the condition. Every private
+    mechanism has an error of order n/epsilon on some graph (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -177,8 +177,12 @@ def cut_job(
     epsilon_of_change = privacy_unit.per_change(epsilon)
     grid = grid_of_cuts(graph, epsilon_of_change / halvings)
     rates = CutRates.of(epsilon_of_change, grid.sensitivity, halvings)
-    loss, across = rates.loss(grid.sensitivity, halvings), rates.across * grid.sensitivity
-    costs = {"least cut": Cost.of_pure(loss - across), "weights of cuts": Cost.of_pure(across)}
+    loss = rates.loss(grid.sensitivity, halvings)  # epsilon of everything
+    loss_of_weights = rates.across * grid.sensitivity
+    costs = {
+        "least cut": Cost.of_pure(loss - loss_of_weights),
+        "weights of cuts": Cost.of_pure(loss_of_weights),
+    }
     plan = BudgetPlan.of_costs(costs, "discrete Laplace", Cost.of_pure(loss))
     plan = replace(plan, group_size=privacy_unit.group_size)
     return CutJob(
@@ -303,24 +307,27 @@ class CutJob(Job[Partition]):
     @property
     def _weight_condition(self) -> str:
         """The condition for the bounds, in words; empty if no weight can be clipped."""
-        graph, largest = self.graph, largest_weight(self.graph, self.grid)
-        max_weight = graph.max_weight or LARGEST_OPEN  # which graphs without a maximum have
-        if not graph.weighted or largest >= max_weight:
+        graph, clipped_to = self.graph, largest_weight(self.graph, self.grid)
+        # Weights without a public maximum are at most `LARGEST_OPEN`.
+        if not graph.weighted or clipped_to >= (graph.max_weight or LARGEST_OPEN):
             return ""
-        below = max(0.0, largest - self._errors.above_least)
+        below = max(0.0, clipped_to - self._errors.above_least)
         return (
             f" It holds if the least cut weighs less than {down_to_digits(below, 4):,.4g}: weights"
-            f" above {largest:,.4g} count as that."
+            f" above {clipped_to:,.4g} count as that."
         )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
-        errors = self._errors
-        least = f"{up_to_digits(errors.above_least, 4):,.4g} more than {self._least_cuts_text}"
-        trivial = f"{up_to_digits(errors.above_trivial, 4):,.4g} more than any that only cuts off"
-        note = f"With probability {DEFAULT_PERCENT} the cut weighs at most {least}"
-        return (f"{note}, and at most {trivial} terminals.{self._weight_condition}",)
+        above_least = up_to_digits(self._errors.above_least, 4)
+        above_trivial = up_to_digits(self._errors.above_trivial, 4)
+        note = (
+            f"With probability {DEFAULT_PERCENT} the cut weighs at most {above_least:,.4g} more "
+            f"than {self._least_cuts_text}, and at most {above_trivial:,.4g} more than any that "
+            f"only cuts off terminals.{self._weight_condition}"
+        )
+        return (note,)
 
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`."""
@@ -361,8 +368,9 @@ def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> lis
 def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
     """Return the grid of weights, as fine as flows with the noise of all vertices allow.
 
-    A cut of m pairs loses m grid units to rounding, at most m/2^29 of all expected noise, or m/2^12
-    of the largest change of a weight between neighbours. Reads the schema alone.
+    Rounding lowers a cut of m pairs by at most m grid units. All expected noise together is about
+    2^29 grid units, unless the largest change of a weight between neighbours would then have fewer
+    than 2^3 or more than 2^12. Reads the schema alone.
 
     Raises:
         ParameterError: weights without a public bound.
@@ -413,7 +421,7 @@ def measure_cut(
     part = np.zeros(n, dtype=np.int64)
     for bit in reversed(range(halvings)):
         progress(1 - (bit + 1) / halvings, "cutting")
-        pull = sample_discrete_laplace(rates.cut, n, source)
+        pull = sample_discrete_laplace(rates.cut, n, source)  # the noise D of each vertex
         # A part all of whose terminals are on the first side stays whole.
         divided_parts = [
             terminal >> (bit + 1) for terminal in range(len(terminal_rows)) if terminal >> bit & 1

@@ -66,19 +66,17 @@ def _smallest_least_set(arcs: sp.csr_array, pull: IntVector) -> BoolVector:
     The source n has an arc to each vertex with a positive pull, and each vertex with a negative one
     has an arc to the sink n + 1.
     """
-    n, pulled, pushed = len(pull), np.flatnonzero(pull > 0), np.flatnonzero(pull < 0)
-    # No arc carries more than the source sends, the sink takes, or flows through a vertex. These
-    # are integers of Python: the sum over many vertices may pass 64 bits.
-    sent, taken = sum(pull[pulled].tolist()), -sum(pull[pushed].tolist())
+    n, to_s, to_t = len(pull), np.flatnonzero(pull > 0), np.flatnonzero(pull < 0)
+    # An arc carries at most all that the source sends, all that the sink takes, and all that can
+    # flow into a vertex. The sums are integers of Python, since they may pass 64 bits.
+    sent, taken = sum(pull[to_s].tolist()), -sum(pull[to_t].tolist())
     most_flow = min(sent, taken, 2 * MOST_VERTEX_WEIGHT)
     entries = arcs.tocoo()
-    tails = np.concatenate([entries.row, np.full_like(pulled, n), pushed])
-    heads = np.concatenate([entries.col, pulled, np.full_like(pushed, n + 1)])
+    tails = np.concatenate([entries.row, np.full_like(to_s, n), to_t])
+    heads = np.concatenate([entries.col, to_s, np.full_like(to_t, n + 1)])
     # More capacity than an arc can carry changes nothing; one more unit keeps the arc out of the
     # cut.
-    capacities = np.minimum(
-        np.concatenate([entries.data, pull[pulled], -pull[pushed]]), most_flow + 1
-    )
+    capacities = np.minimum(np.concatenate([entries.data, pull[to_s], -pull[to_t]]), most_flow + 1)
     if most_flow + 1 < _SMALL_FLOW:
         endpoints = tails.astype(np.int32), heads.astype(np.int32)
         network = sp.csr_array((capacities.astype(np.int32), endpoints), shape=(n + 2, n + 2))
