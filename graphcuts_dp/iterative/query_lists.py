@@ -233,14 +233,13 @@ class CutList(PublicList):
     @cached_property
     def most_pairs(self) -> int:
         """The largest number of pairs that a cut of the list counts."""
-        S, T, overlap = (
-            np.bitwise_count(words).sum(axis=1, dtype=np.int64)
-            for words in (*self.words, self.words[0] & self.words[1])
-        )
+        S, T = self.words
+        ordered_pairs = _set_sizes(S) * _set_sizes(T)
         if self.universe.bipartite:
-            return int((S * T).max())
+            return int(ordered_pairs.max())
+        overlap = _set_sizes(S & T)
         counted_twice = overlap * (overlap - 1) // 2 if self.universe.symmetric else 0
-        return int((S * T - overlap - counted_twice).max())
+        return int((ordered_pairs - overlap - counted_twice).max())
 
     def find(self, query: Any) -> int | None:
         """See `PublicList.find`."""
@@ -592,6 +591,12 @@ def rounding_of(pairs: int, grid: Grid) -> float:
     """
     coefficient_errors = Fraction(pairs, 1 << _COEFFICIENT_BITS + 1)
     return float(coefficient_errors) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
+
+
+def _set_sizes(words: Words) -> npt.NDArray[np.int64]:
+    """Return the number of vertices of each set, from sets as 64-bit words, one row for each."""
+    sizes: npt.NDArray[np.int64] = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    return sizes
 
 
 def _pack_rows(masks: npt.NDArray[np.bool_]) -> Words:

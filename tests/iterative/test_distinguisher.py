@@ -168,6 +168,14 @@ def test_counts_of_a_list_of_cuts_are_those_of_its_cuts(kind):
     assert cut_list.most_pairs == max(universe.pairs_between(cut) for cut in cuts)
 
 
+@pytest.mark.parametrize("shape", [(200, 100), (100, 200), (64, 65)])
+def test_the_most_pairs_of_a_cut_are_counted_where_the_sides_have_different_numbers_of_words(shape):
+    universe = Universe(*shape)
+    cuts = random_cuts(universe, 10, 5)
+    most_pairs = gc.CutList(universe, cuts).most_pairs
+    assert most_pairs == max(universe.pairs_between(cut) for cut in cuts)
+
+
 def test_a_list_of_cuts_is_a_sequence_and_can_be_given_by_masks():
     S, T = (np.array(masks) for masks in zip(*(UNIVERSE.masks(cut) for cut in CUTS), strict=True))
     assert list(map(repr, gc.CutList.of_masks(UNIVERSE, S, T))) == list(map(repr, CUTS))
