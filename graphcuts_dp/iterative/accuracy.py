@@ -22,9 +22,9 @@ class Accuracy:
 
     Attributes:
         error: with probability `confidence` no answer to a query of the class has a larger error,
-            in weight; None if nothing is proven. For a list with other queries than cuts, this is
-            the error of the query with the largest coefficient; the error of a statistic is then
-            below its sensitivity times (1 + error / the largest coefficient).
+            in weight; None if nothing is proven. Let c be the largest coefficient of a list with
+            other queries than cuts: all its linear queries have at most this error, and a
+            statistic of sensitivity s has an error below s (1 + error/c).
         confidence: in (0, 1).
         queries: the class: "listed" (the queries of the public list), "measured" (the same, and the
             answers are their measured values), "disjoint" (all cuts between disjoint sets; all cuts
@@ -50,7 +50,7 @@ class NetChoice:
         members: size of the net.
         alpha: largest error of the nearest member, on any query.
         unit: weight of one unit of the scores.
-        rounding: largest change of a difference of two answers by counting in whole units.
+        rounding: largest error, in weight, from counting a difference of answers in whole units.
         rate: rate of the noise on each score, per unit.
     """
 
@@ -78,16 +78,16 @@ class CountNoise:
 
     Attributes:
         noise: the noise on all counts, in grid units.
-        grid: the grid on which cuts were counted; rounding to it lowers answers further.
+        grid: the grid on which cuts were counted; `error` leaves out its rounding.
     """
 
     noise: KNormNoise
     grid: Grid
 
     def error(self, beta: float) -> float:
-        """Return a bound on the noise of all answers, in weight, which fails with probability beta.
+        """Return a bound on the noise of all answers, in weight.
 
-        The rounding of answers to the grid is not in it, see `Grid.rounding`.
+        It fails with probability beta at most. Rounding to the grid comes on top: `Grid.rounding`.
         """
         return self.noise.radius(beta) * self.grid.unit
 

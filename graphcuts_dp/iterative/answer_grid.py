@@ -30,8 +30,8 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space
 
 SUM_BITS = 61  # answers stay below 2^61 units: differences of two fit into 64 bits
-MOST_SENSED_PAIRS = 1 << 25  # 256 MiB for a hypothesis
-_MOST_BITS = 20  # the largest coefficient and rating have 2^20 to 2^21 units, or fewer (64 bits)
+MOST_SENSED_PAIRS = 1 << 25  # pairs of a universe that is sensed: its hypothesis has 256 MiB
+_MOST_BITS = 20  # the largest coefficient and the largest rating have at most 2^21 units each
 _LARGEST_DEVIATION = 2**55  # of noise, in units: 64-bit integers hold every sample
 
 
@@ -108,6 +108,9 @@ class AnswerGrid:
     def noise(self, rho: Fraction, rounds: int) -> tuple[Fraction, ValueNoise]:
         """Return the rate of each choice and the noise of each measurement of some rounds.
 
+        A round spends half of rho/rounds on its choice, and half on its measurement. A choice of
+        rate c is (2 c Delta)^2/8-zCDP, a measurement of variance v is Delta^2/(2 v)-zCDP.
+
         Args:
             rho: zCDP budget of all rounds together.
             rounds: number of choices, and of measurements.
@@ -137,7 +140,7 @@ class AnswerGrid:
     def error_less_gap(
         self, rate: Fraction, noise: ValueNoise, beta: float, *, queries: int
     ) -> float:
-        """Return a bound on the largest error on a list, less the gap of the last round.
+        """Return a bound on the largest error on a list minus the noisy gap of the last round.
 
         Args:
             rate: rate of the choice of the last round.
@@ -146,7 +149,7 @@ class AnswerGrid:
             queries: length of the list.
         """
         signed_queries = 2 * queries
-        # How far the choice is below the largest gap, and 1 for the rounding of estimates.
+        # The gap of the choice is at most so far below the largest; estimates are rounded by 1.
         shortfall = math.log(2 * signed_queries / beta) / float(rate) + 1
         return (self.unit * (noise.radius(beta / 2) + shortfall) + self.rounding) * (1 + 1e-9)
 
@@ -174,9 +177,8 @@ def plain_queries(queries: Sequence[LinearQuery], space: Space) -> list[LinearQu
         query_of_sides = with_sides(query, space)
         plain = plain_query(query_of_sides, space)
         plain_list.append(plain)
-        if plain is not query_of_sides and isinstance(
-            plain, MatrixQuery
-        ):  # a class of the user's own
+        is_of_user_class = plain is not query_of_sides and isinstance(plain, MatrixQuery)
+        if is_of_user_class:
             coefficients += math.prod(Universe.over(space).shape)
         if coefficients > MOST_NUMBERS:
             raise QueryError(

@@ -49,7 +49,7 @@ PLAYERS = ("data", "query", "both")  # who has no regret; for "data", see `Itera
 MOST_PLAYS = 2000  # rounds of a game
 _TEST_SHARE = Fraction(1, 4)  # of the budget after the total weight: for the test at the end
 _LARGEST_SCORE = 1 << 60  # scores stay below, so that their differences fit into 64 bits
-_LEAST_ENTROPY = 0.1  # from which the step of the data player is computed: with 0 it never moves
+_LEAST_ENTROPY = 0.1  # K for the rate of the data player is at least this: at 0 it never moves
 
 
 @final
@@ -187,8 +187,8 @@ class PlayerGame(RoundsMechanism):
         Composition for adaptive choices.
         Side channel: counting takes time proportional to the number of edges.
 
-    Accuracy (`bound`), with D the larger of the true and the noisy total, e their difference plus
-        1, K = ln(X/m), eta for one unit, and all cuts of the list at once:
+    Accuracy (`bound`), for all cuts of the list at once. The true total is within e - 1 of m; then
+        D = m + e, K = ln(X/max(1, m - e)), and eta is for one unit:
         "both": ln(2k)/(eta T) + eta D^2/2 + m sqrt(2 K/T) + D sqrt(2 ln(1/gamma)/(L T)) + e.
         "query": ln(2k)/(eta T) + eta D^2/2 + 2 D sqrt(2 ln(2 X T/gamma)/L) + e.
         By Theorem "The query release game".
@@ -273,10 +273,10 @@ class PlayerGame(RoundsMechanism):
     def tune(self, total: float, total_error: float, remaining: IterativeCalibration) -> GameTuning:
         """Return the game whose error is usually least, from public numbers alone.
 
-        T minimises the sum of ln(2k)/(eta T) for the query player, and of the usual cut norm over
-        2 sqrt(T) for the data player and the chance of the draws. That this is good is measured,
-        not proven, as it is for the rounds of `PracticalIterative`; with the T of the least proven
-        bound little is learned.
+        T minimises ln(2k)/(eta T), for the query player, plus the usual cut norm over 2 sqrt(T),
+        for the data player and the chance of the draws. Measurements support this choice, and no
+        proof, as for the rounds of `PracticalIterative`. With the T of the least proven bound
+        little is learned.
 
         Args:
             total: noisy total weight, in units.
@@ -322,14 +322,16 @@ class PlayerGame(RoundsMechanism):
                 return None
         else:
             # Half of the test's budget finds the cut, the other half measures it.
+            rho_of_choice = float(test_rho / 2) * (1 - 1e-12)  # rounded down
             distinguisher = Exponential(
                 queries=self.queries, epsilon=Fraction(1), grid=self.grid
-            ).with_rho(float(test_rho / 2) * (1 - 1e-12), rounds=1)
+            ).with_rho(rho_of_choice, rounds=1)
             noise = ValueNoise("gaussian", Fraction(self.grid.sensitivity**2) / test_rho)
             costs += [distinguisher.call, noise.cost(self.grid.sensitivity, delta=delta)]
         eta = float(rate * sensitivity)
         usual_error = usual_cut_norm(self.universe) / (2 * math.sqrt(rounds))
         usual_error += math.log(2 * len(self.queries)) / (eta * rounds)
+        is_proven = score_limit is None
         return usual_error, GameTuning(
             rounds=rounds,
             draws=draws,
@@ -337,9 +339,7 @@ class PlayerGame(RoundsMechanism):
             score_limit=score_limit,
             test_distinguisher=distinguisher,
             test_noise=noise,
-            bound=self._bound(rounds, draws, eta, total, total_error)
-            if score_limit is None
-            else None,
+            bound=self._bound(rounds, draws, eta, total, total_error) if is_proven else None,
             cost=compose(costs, delta=delta),
         )
 
@@ -455,8 +455,9 @@ def best_response(universe: Universe, total: float, draws: Sequence[SignedCut]) 
     """
     gains = signed_sum(universe, draws)[universe.pairs()]
     levels, counts = np.unique(-gains, return_counts=True)
-    better_pair_count = np.concatenate([[0], np.cumsum(counts)[:-1]])  # these pairs weigh 1 each
-    weights = np.clip(total - better_pair_count, 0, counts) / counts
+    # Pairs with larger gains weigh 1 each; those of a level share what they leave of the total.
+    pairs_above = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    weights = np.clip(total - pairs_above, 0, counts) / counts
     return universe.matrix_of(weights[np.searchsorted(levels, -gains)])
 
 

@@ -62,8 +62,8 @@ def release_iteratively(
 
     Args:
         graph: the private graph, or rows with users, or a graph of networkx or igraph, a matrix, or
-            a table, see `private_data`: at least two vertices (one on each side if bipartite), at
-            most 8192 a side where a graph is learnt; weights need a public bound.
+            a table, see `private_data`: at least two vertices (one on each side if bipartite);
+            at most 8192 on each side if a graph is learned; weights need a public bound.
         queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries (at
             most 2^24 coefficients together), and for the median also of statistics; None if the
             distinguisher searches all cuts.
@@ -100,7 +100,7 @@ def release_iteratively(
 
     Warns:
         AccuracyWarning: before anything is spent, if sensing guarantees no better answers than
-            those without data, or if only graphs of many edges have a round.
+            those without data, or if the budget allows rounds on graphs of many edges alone.
 
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`, `PlayerGame`, `Net`,
     `Answers` and `Sensing`; all else is computed from what these draw.
@@ -125,8 +125,8 @@ def construction_of(construction: Any) -> Any:
     """Return the object of options for a construction.
 
     Args:
-        construction: a name of `CONSTRUCTION`, perhaps with options, such as "net:edges=5"; a
-            learner; or an object of options, which is returned.
+        construction: a name of `CONSTRUCTION`, perhaps with options, such as "net:edges=5"; an
+            object of options, known by its method `job`, which is returned; or else a learner.
 
     Raises:
         ParameterError: an unknown name, or an option that its construction does not take.

@@ -37,7 +37,7 @@ class Digests:
 
     @property
     def public_queries(self) -> Sequence[int]:
-        """The indices of the queries, which stand for the queries themselves."""
+        """The indices of the queries, since the queries themselves are not stored."""
         return range(len(self))
 
     def find(self, query: Any) -> int | None:
@@ -66,7 +66,8 @@ def query_digest(query: LinearQuery, space: Space) -> bytes:
         left, right = cast(tuple[VertexSet, VertexSet], space)
         kind, arrays = b"rank one", list(query.vectors((len(left), len(right))))
     else:
-        kind, arrays = b"entries", [plain_query(query, space).coefficients(space) + 0.0]
+        coefficients = plain_query(query, space).coefficients(space)
+        kind, arrays = b"entries", [coefficients + 0.0]  # -0.0 becomes 0.0, as equal numbers must
     digest = hashlib.sha256(kind)
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -36,7 +36,7 @@ from graphcuts_dp.schema.vertices import Space
 
 EDGES = Grid()  # the grid of graphs without weights
 MOST_NUMBERS = 1 << 24  # queries times pairs of a `QuestionList`: 128 MiB
-_SUBSTEPS = 1 << 20  # of an edge, in graphs without weights
+_SUBSTEPS = 1 << 20  # of a grid unit in graphs without weights, which is an edge
 _LARGEST_SCORE = 1 << 60  # scores stay below, so that sums and differences fit into 64 bits
 _LEAST_RATE = Fraction(1, 2**52)  # of the exponential mechanism, for one sub-step
 _BATCH_ENTRIES = 1 << 22  # floats of a batch of cuts: 32 MiB
@@ -260,7 +260,8 @@ class CutList(PublicList):
         words = [side[index] for side in self.words]
         if isinstance(index, slice):
             return CutList.of_words(self.universe, *words)
-        return CutQuery(*(masks[0] for masks in self._masks(side[None] for side in words)))
+        (S,), (T,) = self._masks(side[None] for side in words)
+        return CutQuery(S, T)
 
     def _masks(self, words: Iterable[Words]) -> tuple[npt.NDArray[np.bool_], ...]:
         """Return the truth vectors of S and of T."""
@@ -359,9 +360,9 @@ class CutList(PublicList):
 class QuestionList(PublicList):
     """An immutable list of questions: linear queries and statistics of whole graphs.
 
-    Listed queries are divided by `scale`, so that a change of one pair's weight changes the answer
-    of each by no more than that. A statistic is divided by its sensitivity
-    (`GraphQuery.scaled_values`), so that the same holds.
+    Listed queries are divided by `scale`: if the weight of one pair changes by w, the answer of
+    each changes by at most w. A statistic is divided by its sensitivity
+    (`GraphQuery.scaled_values`), with the same effect.
 
     Args:
         universe: the public vertex pairs.
@@ -468,7 +469,7 @@ class QuestionList(PublicList):
         s, and rounding keeps that bound, because s is a whole number.
         """
         (exact,) = self._exact_answers([self._listed_queries.index(listed_query)], graph, grid)
-        return int((exact + (1 << _COEFFICIENT_BITS - 1)) >> _COEFFICIENT_BITS)
+        return int((exact + (1 << (_COEFFICIENT_BITS - 1))) >> _COEFFICIENT_BITS)
 
     def true_scores(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
         """Return the true answers of the listed queries in sub-steps, rounded down. Private.
@@ -589,7 +590,7 @@ def rounding_of(pairs: int, grid: Grid) -> float:
     A coefficient is rounded by at most half a unit of 2^-30; the weights and the sum are rounded by
     at most a grid unit each.
     """
-    coefficient_errors = Fraction(pairs, 1 << _COEFFICIENT_BITS + 1)
+    coefficient_errors = Fraction(pairs, 1 << (_COEFFICIENT_BITS + 1))
     return float(coefficient_errors) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
 
 

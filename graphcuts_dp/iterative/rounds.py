@@ -84,7 +84,7 @@ class RoundsMechanism(ABC):
     @property
     @abstractmethod
     def distinguisher_name(self) -> str:
-        """The name of what looks for queries in the settings of a release."""
+        """The name, in the settings of a release, of the part that looks for queries."""
 
     @property
     @abstractmethod
@@ -199,15 +199,15 @@ def release_of_outcome(
     error of the learned matrix plus the largest change of an answer by clipping.
     """
     universe, listed, cap = mechanism.universe, mechanism.listed, mechanism.grid.cap or 1.0
-    hypothesis, error = outcome.hypothesis, outcome.error
+    hypothesis, error_in_units = outcome.hypothesis, outcome.error
     if isinstance(hypothesis, DatabaseFamily) and listed is not None:
         hypothesis, distance = nearest_graph(hypothesis, listed)
-        error = None if error is None else error + distance
+        error_in_units = None if error_in_units is None else error_in_units + distance
     matrix = hypothesis.dense() * mechanism.unit
     weights = weights_of(np.clip(matrix, 0, cap), cap)
-    proven_class, graph_error = "none", None
-    if error is not None:
-        error = error * mechanism.unit + mechanism.grid.rounding(universe.size)
+    proven_class, error, graph_error = "none", None, None
+    if error_in_units is not None:
+        error = error_in_units * mechanism.unit + mechanism.grid.rounding(universe.size)
         if listed is None:
             proven_class, clipping_error = "disjoint", cut_norm(weights - matrix).upper
         else:

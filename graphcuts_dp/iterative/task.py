@@ -108,7 +108,7 @@ class Task:
 
     @property
     def failure(self) -> float:
-        """The probability beta as 1 - `confidence`, rounded down, so that both agree."""
+        """1 - `confidence`, rounded down: a bound that fails with it holds with `confidence`."""
         return math.nextafter(1 - self.confidence, 0)
 
     def check_size(self) -> None:
@@ -123,17 +123,17 @@ class Task:
                 f" {MOST_DENSE_VERTICES} vertices; use release_graph"
             )
 
-    def public_queries(self, what: str) -> Sequence[Any]:
+    def public_queries(self, mechanism: str) -> Sequence[Any]:
         """Return the queries.
 
         Args:
-            what: the mechanism that needs them, for the message of the error.
+            mechanism: that needs them, in words for the message of the error.
 
         Raises:
             ParameterError: there are none.
         """
         if not self.queries:
-            raise ParameterError(f"{what} needs queries, a public list of at least one")
+            raise ParameterError(f"{mechanism} needs queries, a public list of at least one")
         return self.queries
 
     def job(
@@ -191,7 +191,7 @@ class Task:
 @final
 @dataclass(frozen=True, kw_only=True)
 class IterativeJob(Job[IterativeRelease]):
-    """The job of an iterative release.
+    """The job of an iterative release: its fields are what the methods of `Job` do and return.
 
     Attributes:
         listed: the public queries as arrays; None if there are none.
