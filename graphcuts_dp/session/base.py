@@ -239,7 +239,7 @@ class SessionMechanism(ABC, Generic[Q, S]):
     def decode(self, data: bytes, content: Callable[[bytes], bytes]) -> Any:  # noqa: ARG002
         """Return the query of these bytes, whose long parts `content` returns by their SHA-256.
 
-        Here it returns the bytes: for mechanisms that repeat no updates.
+        Here it returns the bytes themselves, for mechanisms whose `restore` repeats no updates.
         """
         return data
 
@@ -312,7 +312,7 @@ class CutMechanism(SessionMechanism[Question, S]):
         that noise were 0. For other methods it is exact.
 
         Args:
-            total_weight: a public guess; others than methods that measure it do not use it.
+            total_weight: a public guess; only methods that measure the total weight use it.
         """
 
     def error_bound(self, state: S) -> float:  # noqa: ARG002

@@ -143,8 +143,8 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         With probability 1 - beta no guaranteed answer has a larger error; see
         `CutMechanism.error_bound`. Infinite if no bound holds for the parameters that were set
         (`void_reason`).
-        The errors of other linear queries are below this times the largest coefficient, plus one
-        edge: their noise is on a finer grid, and not rounded down.
+        Another linear query with largest coefficient c has an error below c times this, plus one
+        edge: its noise is on a finer grid, and is not rounded down.
 
         Raises:
             BudgetError: the session was interrupted while it started.
@@ -476,7 +476,7 @@ def open_session(
         10
     """
     terms = named_terms(epsilon, delta, queries, method)
-    own_learner = terms.pop("rule", None)
+    own_learner = terms.pop("rule", None)  # an object, no plain value
     if privacy_unit is not None:
         terms["privacy_unit"] = privacy_unit
     return session_of(
@@ -535,7 +535,7 @@ def session_of(
         seed: as for `open_session`.
         source: how the graph was read, recorded for the command line.
         own_learner: the user's own learner, if `method` names it.
-        stacklevel: of warnings.
+        stacklevel: of warnings, as for `warnings.warn` from three calls below this function.
         terms: see `SessionTerms.of`; None for those that are not requested.
 
     Raises:
@@ -617,6 +617,7 @@ def _resumed_session(
         ParameterError: requested terms that differ from those of the session, or data that were
             read in another way.
     """
+    # Expected edges are not stored, and "auto" was replaced when the session began.
     requested = {key: value for key, value in requested.items() if key != "expected_edges"}
     if requested.get("method") == Auto.name:
         del requested["method"]

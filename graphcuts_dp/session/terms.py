@@ -66,7 +66,7 @@ METHODS = PlugInTable(
     "graphcuts_dp.session_methods",
     "session method",
     _OUR_METHODS,
-    lambda name, plug_in: _method_of_package(name, plug_in),
+    lambda name, plug_in: _method_of_package(name, plug_in),  # which is defined below
     private=True,
 )
 # The names that `method=` takes, "auto" included; no plug-in is imported before it is used.
@@ -130,7 +130,10 @@ class SessionTerms(Checked):
         return cls(method=method, workload=workload, privacy_unit=privacy_unit, **privacy)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values of the terms, which `of` reads; expected edges are left out."""
+        """Return plain values of the terms, which `of` reads.
+
+        They leave out expected edges, and the object of a user's own learner (`rule`).
+        """
         values = {
             "method": self.method.name,
             "epsilon": self.epsilon,
@@ -138,10 +141,12 @@ class SessionTerms(Checked):
             **vars(self.workload),
             **vars(self.method),
             "privacy_unit": self.privacy_unit.typed,
-            "expected_edges": None,
-            "rule": None,
         }
-        return {name: value for name, value in values.items() if value is not None}
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None and name not in ("expected_edges", "rule")
+        }
 
     @property
     def method_text(self) -> str:
@@ -209,6 +214,7 @@ class SessionTerms(Checked):
         )
         if self.workload.linear and grid.bounded is not None:
             raise ParameterError(BOUNDED_CUTS_ONLY)
+        # The options that were typed with "auto"; a method has its own defaults for the others.
         options = {
             name: value for name, value in vars(self.method).items() if value != getattr(Auto, name)
         }

@@ -85,12 +85,12 @@ class History(Sequence[HistoryEntry]):
     def __getitem__(self, index: int | slice) -> "HistoryEntry | History":
         if isinstance(index, slice):
             return History(self._ledger, self._records[index], self._universe)
-        seq = self._records[index]
+        number = self._records[index]
         with self._ledger.locked():
-            digest, body = self._ledger.record(seq)
+            digest, body = self._ledger.record(number)
             content = self._ledger.content
             query = decode_query(content(digest), self._universe, content)
-        return HistoryEntry(seq, query, recorded_answer(body))
+        return HistoryEntry(number, query, recorded_answer(body))
 
     def to_frame(self, kind: Any = None) -> Any:
         """Return a table with one row for each answer.
@@ -121,9 +121,9 @@ class UseStatus:
 
     Attributes:
         use: the use, with its terms.
-        state: for a session `SessionStatus.state`; for a table over time the number of published
-            periods, as "2 of 60 periods"; for another use, or if all periods are published,
-            "finished"; or "unfinished": running or interrupted, and its cost counts as spent.
+        state: "finished", or "unfinished" (running or interrupted; its cost counts as spent). Of a
+            session: `SessionStatus.state`. Of a table over time that lacks periods: the number of
+            the published ones, as "2 of 60 periods".
         files: SHA-256 of the files that hold its result, by name, as the command line recorded
             them; empty if none were recorded.
     """
@@ -150,7 +150,7 @@ class UseStatus:
         }
 
     def to_portable_dict(self) -> dict[str, Any]:
-        """Return plain values for `LedgerStatus.to_json`: what is public, and adds up elsewhere."""
+        """Return plain values for `LedgerStatus.to_json`: public fields, and the cost to add up."""
         guarantee = self.use.guarantee
         return {
             "number": self.use.number,
@@ -183,11 +183,11 @@ class LedgerStatus:
             some periods only: that of the period on which most is spent.
         delta: the delta that belongs to `epsilon`.
         periods: the cost of each period that a use names, by label; empty if none does.
-        all_periods: the cost for neighbours that differ in all periods, such as a user with all
-            rows, if guarantees are for one period; None if it is not known, or the same.
+        all_periods: the cost for neighbours that differ in all periods, such as all rows of a user,
+            if guarantees are for one period; None if it is not bounded, or equal to the total.
         budget: the largest epsilon and delta as text; None if there is no budget.
-        left: epsilon of the budget less that of all uses, which a further pure use may always
-            spend; None if there is no budget.
+        left: epsilon of the budget minus `epsilon`; a further use whose delta is 0 may always spend
+            it. None if there is no budget.
         privacy_unit: of all guarantees, see `PrivacyGuarantee.privacy_unit`.
         seeded: true if any use is seeded: then nothing is guaranteed.
         head: the end of the record, for `Store.expect_head`.
@@ -297,12 +297,12 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         kinds = (SESSION, DISTANCE_SESSION)
         sessions = [session_status(ledger, use) for use in uses if use.kind in kinds]
         states = {session.terms.number: session.state for session in sessions}
-        series = {use.number: use for use in uses if use.kind == FLOWS_OVER_TIME}
-        for number, totals in ledger.uses.items():
-            state = "finished" if totals.started else "unfinished"
-            if number in series:
-                state = _state_of_series(series[number], totals)
-            states.setdefault(number, state)
+        for use in uses:
+            totals = ledger.uses[use.number]
+            if use.kind == FLOWS_OVER_TIME:
+                states[use.number] = _state_of_series(use, totals)
+            elif use.kind not in kinds:
+                states[use.number] = "finished" if totals.started else "unfinished"
         files = {use.number: file_digests(ledger, use.number) for use in uses}
         budget, head, identifier = ledger_budget(ledger), str(ledger.head), store_id(ledger)
     total = spent_together(uses, budget) if uses else None
