@@ -71,7 +71,7 @@ class Claim:
         return np.where(p > q, gap**2, -(gap**2))
 
     def detectable_loss(self, runs: int, *, alpha: float = ALPHA) -> float:
-        """Return about the bound that an audit gives for a mechanism whose loss is the claim.
+        """Estimate the bound that an audit gives for a mechanism whose loss is the claim.
 
         For epsilon the mechanism is randomised response of one bit, with an output of probability
         delta that reveals it; for rho the Gaussian mechanism, at its most informative threshold.
@@ -219,7 +219,7 @@ class _Event:
     Attributes:
         column: of the feature, see `_features`.
         level: the threshold.
-        above: whether values at or above the threshold belong to the event; else those below.
+        above: whether values at or above the threshold are the event; else those at or below it.
         swapped: whether it is likelier on the second neighbour.
         score: the bound that it should give, from the training runs.
     """
@@ -248,19 +248,29 @@ class _Event:
 def _best_event(
     outputs: tuple[FloatMatrix, FloatMatrix], runs: int, claim: Claim, alpha: float
 ) -> _Event:
-    """Return the event that should give the best bound from so many fresh runs.
+    """Return the event that should give the best bound from fresh runs.
 
-    Its share of these is estimated from the training runs.
+    Args:
+        outputs: of the training runs on both neighbours, from which probabilities are estimated.
+        runs: number of fresh runs on each neighbour.
+        claim: its kind and delta say which loss is bounded.
+        alpha: probability of a bound that is too large, at most.
     """
     features = [_features(output) for output in outputs]
     trials = len(features[0])
     levels = np.quantile(np.concatenate(features), _LEVELS, axis=0, method="nearest")
     # Shape (two neighbours, above or below, levels, columns).
-    counts = np.array([[_hits(f, levels, above) for above in (True, False)] for f in features])
+    counts = np.array(
+        [[_hits(values, levels, above) for above in (True, False)] for values in features]
+    )
     # Shares that the training runs do not rule out: an event picked for its luck would not last.
     low, high = clopper_pearson(counts, trials, _TRAINING_ALPHA)
+    # The bounds of events that are likelier on the first neighbour, and on the second.
     scores = np.array(
-        [_bound(low[k] * runs, high[1 - k] * runs, runs, claim, alpha) for k in (0, 1)]
+        [
+            _bound(low[likelier] * runs, high[1 - likelier] * runs, runs, claim, alpha)
+            for likelier in (0, 1)
+        ]
     )
     swapped, below, level, column = np.unravel_index(int(np.argmax(scores)), scores.shape)
     return _Event(

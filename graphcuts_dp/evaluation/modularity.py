@@ -75,7 +75,7 @@ def block_sums(matrix: Any, rows: IntVector, columns: IntVector | None = None) -
         columns: part of each column; None if rows and columns are the same vertices.
 
     Returns:
-        Shape (parts, parts), where parts is one more than the largest number of either.
+        Shape (parts, parts), where parts is 1 + the largest number in `rows` and `columns`.
     """
     columns = rows if columns is None else columns
     parts = 1 + max(int(part_of_vertex.max(initial=0)) for part_of_vertex in (rows, columns))
@@ -91,9 +91,9 @@ def block_sums(matrix: Any, rows: IntVector, columns: IntVector | None = None) -
 
 
 def modularity(matrix: Any, rows: IntVector, columns: IntVector | None = None) -> float:
-    """Return the modularity of a partition: its weight inside parts beyond that of degrees alone.
+    """Return the modularity of a partition: its weight inside parts minus the expected weight.
 
-    With B the sums between parts and w the sum of all entries, it is trace(B)/w less the sum over
+    With B the sums between parts and w the sum of all entries, it is trace(B)/w minus the sum over
     parts of the row sum times the column sum of B, over w^2.
 
     Args:

@@ -44,7 +44,8 @@ class CutPoint:
     Attributes:
         truth: true value.
         synthetic: value on the synthetic graph; None without one.
-        noisy: estimate from the noisy matrix, low and high of its interval; None without a release.
+        noisy: (estimate, low, high): the estimate from the noisy matrix, and its interval; None if
+            there is no release.
     """
 
     truth: float
@@ -184,9 +185,9 @@ class CutErrorTable(Displayed):
 
 
 def index_of_single_cuts(kinds: Sequence[str]) -> int:
-    """Return the index of the kind whose single cuts a table of errors holds and draws.
+    """Return the index of the kind of cuts that `CutErrorTable.points` are of.
 
-    It is the last kind, if that is "given ..." or "between ..." (groups or communities); else the
+    It is the last kind if that is "given ..." or "between ..." (groups or communities); else the
     first, cuts around single vertices.
 
     Args:
