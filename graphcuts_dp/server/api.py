@@ -44,12 +44,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 SessionId = Annotated[str, Path(max_length=81, pattern=r"^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9_-]+$")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,100}$")]
-After = Annotated[int, Query(ge=0, le=10**12)]
-_NUMBERS = 1 << 15  # numbers of queries that are allotted as much time as one more query
-_LINES = 50  # of a transcript, read at once
-_SHOWN = 20  # labels of a set in a history, unless all are asked for
-_LONGEST = 1 << 21  # numbers of a query that a history shows, if all labels are asked for
-_PAGE = 1 << 18  # numbers of queries after which a page of a history ends
+Offset = Annotated[int, Query(ge=0, le=10**12)]
+_NUMBERS_OF_A_QUERY = 1 << 15  # numbers of queries are allotted the time of one more query
+_LINES_AT_ONCE = 50  # of a transcript, read at once
+_SHOWN_LABELS = 20  # labels of a set in a history, unless all are asked for
+_MOST_SHOWN_NUMBERS = 1 << 21  # of a query in a history, if all labels are asked for
+_MOST_PAGE_NUMBERS = 1 << 18  # numbers of queries after which a page of a history ends
 
 router: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS)
 curating: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[for_curators])
@@ -102,7 +102,7 @@ async def graph(service: CurrentService) -> models.GraphOut:
 async def vertices(
     service: CurrentService,
     side: Annotated[int, Query(ge=0, le=1)] = 0,
-    first: After = 0,
+    first: Offset = 0,
     limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
 ) -> models.VerticesOut:
     """Return labels of the public vertices, some at a time."""
@@ -121,7 +121,7 @@ async def plan(service: CurrentService, body: models.PlanIn) -> dict[str, Any]:
 async def dummy(
     service: CurrentService, request: Request, body: models.DummyIn
 ) -> models.AnswersOut:
-    """Ask a simulated graph on the same vertices, under given terms. Free, of no use."""
+    """Ask a simulated graph on the same vertices, under the terms that are sent. Free."""
     _check_batch(service, request, body)
     if sum(service.desk.universe.shape) > 2 * service.limits.dummy:
         raise RefusedError(422, "there is no simulated graph of this size", kind="value")
@@ -221,18 +221,18 @@ def history(
     who: CurrentLogin,
     service: CurrentService,
     name: SessionId,
-    after: After = 0,
+    after: Offset = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
     labels: bool = False,
 ) -> models.HistoryOut:
     """List answers on the record, oldest first. `labels`: also all labels of large sets."""
     total, entries = service.desk.history(who.person, name, after, limit)
-    most_labels = None if labels else _SHOWN
+    most_labels = None if labels else _SHOWN_LABELS
     items, numbers = list[models.HistoryItem](), 0
     for record, query, answer in entries:
         items.append(_item(service.desk, record, query, answer, most_labels))
         numbers += _length(query)
-        if numbers > _PAGE:
+        if numbers > _MOST_PAGE_NUMBERS:
             break
     return models.HistoryOut(session=name, total=total, after=after, items=items)
 
@@ -243,7 +243,7 @@ async def export(who: CurrentLogin, service: CurrentService, name: SessionId) ->
     transcript = service.desk.export(who.person, name)
 
     def next_lines() -> str:
-        return "".join(islice(transcript, _LINES))
+        return "".join(islice(transcript, _LINES_AT_ONCE))
 
     first_lines = await service.at_store(next_lines)  # a refusal is raised here
 
@@ -339,7 +339,7 @@ def decide(
 @curating.get("/audit")
 @run_at_store
 def audit(
-    service: CurrentService, after: After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 200
+    service: CurrentService, after: Offset = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 200
 ) -> models.LogOut:
     """List lines of the audit log, and its head: keep that to verify the log later."""
     people = service.desk.people
@@ -381,7 +381,7 @@ async def spending(service: CurrentService) -> models.SpendingOut:
 
 
 def _check_batch(service: Service, request: Request, body: models.Queries) -> None:
-    """Refuse more queries than a request may have, and note for how many the reply gets time.
+    """Refuse more queries than a request may have, and note how much time its reply is allotted.
 
     Raises:
         RefusedError: too many queries, or too many numbers in them.
@@ -396,8 +396,8 @@ def _check_batch(service: Service, request: Request, body: models.Queries) -> No
             f"these queries are made into {numbers:,} weights and coefficients, a request into at"
             f" most {limits.numbers:,}: ask fewer at once",
         )
-    # By public sizes: how long a query of many numbers takes hardly depends on the graph.
-    request.scope.setdefault("state", {})["queries"] = count + numbers // _NUMBERS
+    # Sizes are public, and the time for a query of many numbers hardly depends on the graph.
+    request.scope.setdefault("state", {})["queries"] = count + numbers // _NUMBERS_OF_A_QUERY
 
 
 def _spent(total: Cost | None, limit: Budget | None) -> models.Spent:
@@ -455,7 +455,7 @@ def _session(desk: Desk, request: SessionRequest, warning: str | None = None) ->
 
 
 def _length(query: Question) -> int:
-    """Return how many numbers a query is written by; 0 for a cut."""
+    """Return how many numbers other than 0 a query has; 0 for a cut."""
     if isinstance(query, RankOneQuery):
         return sum(int(np.count_nonzero(weights)) for weights in (query.u, query.v))
     return int(np.count_nonzero(query.C)) if isinstance(query, MatrixQuery) else 0
@@ -475,7 +475,7 @@ def _item(
     """
     item = models.HistoryItem(record=record, answer=models.AnswerOut.model_validate(answer))
     if not isinstance(query, CutQuery):  # no sets to show
-        is_shown = _length(query) <= (_LONGEST if most_labels is None else most_labels)
+        is_shown = _length(query) <= (_MOST_SHOWN_NUMBERS if most_labels is None else most_labels)
         plain = query_to_dict(query, desk.universe) if is_shown else None
         return item.model_copy(update={"title": query_title(query, desk.universe), "query": plain})
     sets = {}

@@ -1,7 +1,7 @@
 """The application of a server: routes behind a guard, errors as problem+json; and `serve`.
 
-The guard checks the limits of requests before a handler, and after it adds the headers of replies,
-which leave at ticks.
+The guard checks the limits of requests before a handler, and after it adds the headers of replies.
+A reply leaves at a tick (`settings.Ticks`), so that its time does not tell how long the work took.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 _PROBLEM = "application/problem+json"
-_RENAMED = "is now called"  # of a field with a former name
+_RENAMED = "is now called"  # begins what is said of a field with a former name
 _SECURE = {"strict-transport-security": "max-age=31536000"}
 _ON_TICKS = ("/v1/", "/metrics", "/readyz")  # paths whose replies leave at ticks
 _FOR_ALL = ("/healthz", "/readyz")  # read no token, and tell nothing of graphs and people
@@ -86,11 +86,10 @@ _GRAPH_ROUTE = re.compile(r"/v1/graphs/([^/]+)/(.+)")  # a graph, and its route 
 class Guard:
     """Refuses requests that are too large, too slow or encoded, and replies to every failure.
 
-    Behind a proxy it refuses plain HTTP from anybody else, by the address at the other end of the
-    connection and before any header is read. What a proxy says of its client is believed after
-    that: so uvicorn must not do it before.
-    A body is read whole before a handler sees it. Replies of the API leave at ticks. A handler says
-    in `scope["state"]["queries"]` for how many queries it is to be allotted time.
+    Behind a proxy it refuses plain HTTP from any address but the proxy's, before any header is
+    read. Only then are the proxy's headers about its client applied, so uvicorn must not do so.
+    A body is read whole before a handler sees it. Replies of the API leave at ticks. A handler sets
+    `scope["state"]["queries"]` to the number of queries for which its reply is allotted time.
 
     Args:
         app: what it guards.
@@ -111,9 +110,9 @@ class Guard:
             return
         service = self._service
         reply = _Reply(scope, send, service)
-        if named := _GRAPH_ROUTE.fullmatch(scope["path"]):
-            scope.setdefault("state", {})["graph"] = named[1]
-            scope = {**scope, "path": f"/v1/{named[2]}"}
+        if route := _GRAPH_ROUTE.fullmatch(scope["path"]):
+            scope.setdefault("state", {})["graph"] = route[1]
+            scope = {**scope, "path": f"/v1/{route[2]}"}
         service.metrics.waiting += 1
         try:
             self._check(scope)
@@ -129,7 +128,8 @@ class Guard:
                 await reply.refuse(RefusedError(500, "the failure is in the server's log"))
         finally:
             reply.leave()
-            scope.get("state", {}).get("leave", _nothing)()
+            leave_person = scope.get("state", {}).get("leave", _nothing)  # see `service.admit`
+            leave_person()
 
     def _check(self, scope: Scope) -> None:
         """Refuse a request by its headers, before its body is read.
@@ -143,23 +143,24 @@ class Guard:
             raise RefusedError(431, headers={"Connection": "close"})
         service, headers = self._service, dict(scope["headers"])
         if service.sign_in is not None:
-            name = service.sign_in.person_named(scope["headers"], trusted=trusted)
-            scope.setdefault("state", {})["signed_in"] = name
+            person = service.sign_in.person_named(scope["headers"], trusted=trusted)
+            scope.setdefault("state", {})["signed_in"] = person
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        if service.hosts and name not in service.hosts:
+        host_name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        if service.hosts and host_name not in service.hosts:
             raise RefusedError(400, "the server does not go by this name", kind="host")
         check_origin(scope["method"], scope["headers"], secure=service.secure)
         if headers.get(b"content-encoding", b"identity") not in (b"identity", b""):
             raise RefusedError(415, "send the body without an encoding")
         length = headers.get(b"content-length", b"0")
         limits = self._service.limits
+        # A client that expects a reply before its body sends none yet: it can be refused at once.
         largest = limits.body + (0 if b"expect" in headers else limits.unread)
         if length.isdigit() and int(length[:20]) > largest:
             raise self._too_large()
 
     def _check_peer(self, scope: Scope) -> bool:
-        """Refuse what comes in the clear and not from a proxy, of which the token is not read.
+        """Refuse an unencrypted request that is not from a proxy; its token is not read.
 
         Returns:
             Whether it comes from a proxy.
@@ -236,7 +237,7 @@ class _Reply:
         self._id = begin_request()
 
     def leave(self) -> None:
-        """Count that the request waits no longer, since its reply leaves or never will; once."""
+        """Count, once, that the request no longer waits: its reply leaves, or never will."""
         if self._waits:
             self._waits = False
             self._service.metrics.waiting -= 1
@@ -304,7 +305,7 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def _nothing() -> None:
-    """Do nothing when a request leaves that was not counted."""
+    """Do nothing: for a request that `admit` did not count."""
 
 
 def _check_type(scope: Scope, body: bytes) -> None:
@@ -348,11 +349,11 @@ async def login(
     service: CurrentService, request: Request, response: Response, body: LoginIn
 ) -> MeOut:
     """Begin a login of the page with a token: the reply sets a cookie."""
-    by_token = service.desk.people.of_token(body.token)
-    if by_token is None:
+    token_login = service.desk.people.of_token(body.token)
+    if token_login is None:
         raise note_failure(service, request, body.token)
-    admit(service, request, by_token)
-    secret, csrf = await service.at_store(service.desk.people.log_in, by_token)
+    admit(service, request, token_login)
+    secret, csrf = await service.at_store(service.desk.people.log_in, token_login)
     response.set_cookie(
         COOKIE,
         secret,
@@ -361,7 +362,7 @@ async def login(
         samesite="strict",
         secure=service.secure,
     )
-    return MeOut(name=by_token.person.name, role=by_token.person.role, csrf=csrf)
+    return MeOut(name=token_login.person.name, role=token_login.person.role, csrf=csrf)
 
 
 @pages.post("/v1/logout")
@@ -393,7 +394,8 @@ async def readyz(service: CurrentService) -> str:
 async def metrics(service: CurrentService, request: Request) -> str:
     """Return counters for Prometheus, to monitors and curators."""
     text = service.metrics.text(overruns=service.overruns)
-    if service.metrics.waiting == 1:  # this one: no other tells by these when its work was done
+    # With other requests at work, fresh figures would tell when the work of one was done.
+    if service.metrics.waiting == 1:
         request.state.figures = await service.at_store(service.figures)
         return text + budgets_text(request.state.figures)
     return text + budgets_text(service.metrics.graphs)
@@ -478,7 +480,7 @@ def _problem_of(error: Any) -> str:
 
 
 @final
-class _Patient(H11Protocol):
+class _TimedProtocol(H11Protocol):
     """Closes connections on which the head of a request takes too long."""
 
     _timer: asyncio.TimerHandle | None = None  # while the head of a request is awaited
@@ -537,7 +539,7 @@ def serve(service: Service, binding: Binding, announce: Callable[[str], None]) -
         port=binding.port,
         ssl_certfile=binding.certificate,
         ssl_keyfile=binding.key,
-        http=_Patient,
+        http=_TimedProtocol,
         ws="none",
         lifespan="on",
         access_log=False,
@@ -548,7 +550,7 @@ def serve(service: Service, binding: Binding, announce: Callable[[str], None]) -
         limit_concurrency=_CONNECTIONS,
         timeout_keep_alive=10,
         timeout_graceful_shutdown=_FINISH_SECONDS,
-        h11_max_incomplete_event_size=16 << 10,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
     )
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again when it is done
         uvicorn.Server(config).run(sockets=[listening])

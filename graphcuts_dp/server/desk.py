@@ -63,7 +63,7 @@ from graphcuts_dp.server.requests import (
 )
 from graphcuts_dp.server.use_index import UseIndex
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.session import Session
+from graphcuts_dp.session.session import Preview, Session
 from graphcuts_dp.session.starts import GROUPS
 from graphcuts_dp.session.store_sessions import (
     FAILED,
@@ -174,7 +174,7 @@ class Desk:
 
     @property
     def name(self) -> str:
-        """Return the name of the graph: that of its store, without the ending."""
+        """The name of the graph: that of its store, without the ending."""
         return graph_name(self._store.file)
 
     def close(self) -> None:
@@ -188,18 +188,18 @@ class Desk:
 
     @property
     def status(self) -> LedgerStatus:
-        """Return the status of the store, for which all of it is read."""
+        """The status of the store, for which all of it is read."""
         return ledger_status(self._ledger)
 
     @property
     def spent(self) -> Cost | None:
-        """Return the cost of all uses together; None if there are none."""
+        """The cost of all uses together; None if there are none."""
         with self._updated_index() as index:
             return index.total
 
     @property
     def budget(self) -> Budget | None:
-        """Return the budget for all uses of the graph together; None if there is none."""
+        """The budget for all uses of the graph together; None if there is none."""
         return ledger_budget(self._ledger)
 
     def figures(self) -> GraphFigures:
@@ -349,7 +349,7 @@ class Desk:
 
         Args:
             analyst: name of the person.
-            without: a session that is not counted unless it is on the store.
+            without: id of a session that counts only if it is on the store.
         """
         begun_sessions = self._index.of(analyst)
         not_begun = [
@@ -403,7 +403,7 @@ class Desk:
         return approved
 
     def _begin(self, request: SessionRequest) -> None:
-        """Begin a session that was approved, unless it has begun: the one place that does."""
+        """Begin a session that was approved, unless it has begun. Nothing else begins one."""
         self._update_all()  # not while this store is locked: backups lock stores in order
         with self._updated_index():
             if self._is_on_store(request):
@@ -416,7 +416,7 @@ class Desk:
 
     # Queries are answered in sessions.
 
-    def cost(self, person: Person, name: str, queries: Sequence[QueryIn]) -> tuple[Any, float]:
+    def cost(self, person: Person, name: str, queries: Sequence[QueryIn]) -> tuple[Preview, float]:
         """Return a preview of what queries would use, and the error bound of the session.
 
         Nothing is asked.
@@ -440,8 +440,8 @@ class Desk:
         """Answer queries: all, or none if the session has less left.
 
         Others may take their turns between two chunks of queries. An analyst's requests do not
-        overtake each other, so the queries that a session has left are not used up meanwhile, but
-        by other programs on the same store.
+        overtake each other, so meanwhile only other programs on the same store can use up the
+        queries that a session has left.
 
         1. A key that was answered before gets the same answers.
         2. More new queries than the session has left are refused; nothing is asked.

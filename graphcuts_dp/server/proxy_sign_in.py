@@ -1,9 +1,9 @@
-"""Persons whom a reverse proxy has signed in, by OpenID Connect or otherwise, and names.
+"""Sign-in by a reverse proxy, by OpenID Connect or otherwise: it names the person in a header.
 
-It is off unless a header and a secret are stated. The header is believed of a request only if
+It is off unless a header and a secret are stated. The server believes the header only if
 
-1. it came from an address of a stated proxy, at the other end of the connection; and
-2. it has the secret that the proxy and the server share, in `X-Proxy-Secret`.
+1. the request came from an address of a stated proxy, at the other end of the connection; and
+2. the request has the secret that the proxy and the server share, in `X-Proxy-Secret`.
 
 A request that has the header without these is refused, whoever sends it. The proxy must remove both
 headers from what browsers send. Since a browser sends the proxy's cookie by itself, a change also
@@ -43,16 +43,16 @@ class ProxySignIn:
             trusted: whether the request came from an address of a proxy.
 
         Raises:
-            RefusedError: the header is there, and not by the proxy; or there are several.
+            RefusedError: the header does not come from the proxy, or there are several.
         """
         names = values_of(headers, self.header.encode())
         secrets = values_of(headers, SECRET_HEADER.encode())
         if not names:
             return None
-        shared = len(secrets) == 1 and hmac.compare_digest(
+        has_secret = len(secrets) == 1 and hmac.compare_digest(
             _digest(secrets[0]), _digest(self.secret)
         )
-        if not (trusted and shared and len(names) == 1):
+        if not (trusted and has_secret and len(names) == 1):
             raise RefusedError(
                 403,
                 "only the proxy names who has signed in: this request names somebody, and does not "

@@ -78,16 +78,16 @@ class UseIndex:
         """Add the uses that have begun since the last call."""
         for number in range(len(self._spent) + 1, len(self._ledger.uses) + 1):
             use = use_of(self._ledger, number)
-            cost_of_use = SpentUse(use.coverage, use.cost)
-            cost_of_use = self._distinct.setdefault(cost_of_use, cost_of_use)
-            self._spent.append(cost_of_use)
-            self._all_uses.add(cost_of_use)
+            spent_use = SpentUse(use.coverage, use.cost)
+            spent_use = self._distinct.setdefault(spent_use, spent_use)
+            self._spent.append(spent_use)
+            self._all_uses.add(spent_use)
             self.seeded |= use.seed is not None
             if use.kind == SESSION:
                 self._numbers[use.name] = number
                 analyst = use.name.partition(".")[0]
                 sessions = self._analysts.setdefault(analyst, AnalystSessions())
-                sessions.costs.add(cost_of_use.cost)
+                sessions.costs.add(spent_use.cost)
                 sessions.queries += use.parameters["queries"]
 
     def __len__(self) -> int:

@@ -101,7 +101,7 @@ def test_time_is_allotted_by_public_sizes_alone(server, monkeypatch):
         return came, False
 
     monkeypatch.setattr(Ticks, "departure", departure)
-    monkeypatch.setattr("graphcuts_dp.server.api._NUMBERS", 24)
+    monkeypatch.setattr("graphcuts_dp.server.api._NUMBERS_OF_A_QUERY", 24)
     server.open("ann")
     seen.clear()
     asked(server, [{"left": {"v1": 0.5}}])
@@ -177,11 +177,11 @@ def test_long_queries_are_told_in_short_pages(server, monkeypatch):
     short = server.get("ann", path)
     assert [each["query"] for each in short["items"]] == [None] * 6
     assert {each["title"] for each in short["items"]} == {"rank one"}
-    monkeypatch.setattr(api, "_PAGE", 100)
+    monkeypatch.setattr(api, "_MOST_PAGE_NUMBERS", 100)
     page = server.get("ann", f"{path}?labels=true")
     assert (page["total"], len(page["items"])) == (6, 3)
     assert len(client(server).history) == 6
-    monkeypatch.setattr(api, "_LONGEST", 40)
+    monkeypatch.setattr(api, "_MOST_SHOWN_NUMBERS", 40)
     with pytest.raises(QueryError, match="too long to be shown"):
         client(server).history  # noqa: B018
     exported = client(server).export()["answers"]
