@@ -50,7 +50,7 @@ HEADER_UNANSWERED = (
     "columns"
 )
 # The reply of `look` until that is answered: it contains no word of the first line.
-_NOT_LOOKED_AT: Mapping[str, Any] = {
+_UNREAD_REPLY: Mapping[str, Any] = {
     **dict.fromkeys(("public_list", "months", "direction", "time_zone", "ignored", "format"), ""),
     "sample": {"names": [], "means": [], "rows": []},
 }
@@ -63,7 +63,7 @@ _DOCUMENTS = {
 }
 _SAMPLE = 3  # simulated rows
 _MOST_LABELS = 50  # of the public list, for simulated rows
-_MOST_OF_FAULTS = 0.5  # share of the rows that cannot be used, from which a cause is the main one
+_MOST_OF_FAULTS = 0.5  # a larger share counts as most: of all rows, or of those left out
 _PARTS_OF_DATES = {"d": "day", "m": "month", "Y": "year", "y": "year", "H": "hour", "M": "minute"}
 # Roles of fields by the roles of columns that the command reports.
 _ROLE_KEYS = {"source": "from", "target": "to", "user": "person", "period": "date"}
@@ -83,7 +83,7 @@ def head_of(path: str, values: Values) -> list[str]:
     """
     file = Path(path).expanduser()
     _check_no_document(file)
-    return names_in_header(file, _columns_typed(values))
+    return names_in_header(file, _typed_columns(values))
 
 
 def _check_no_document(file: Path) -> None:
@@ -104,12 +104,12 @@ def _check_no_document(file: Path) -> None:
 
 
 def must_say_header(path: str, values: Values) -> bool:
-    """Return whether the curator has to answer first if the first line of a file names its columns.
+    """Return whether the curator must say first whether the first line of a file names its columns.
 
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
     """
-    return asks_for_header(Path(path).expanduser(), _columns_typed(values))
+    return asks_for_header(Path(path).expanduser(), _typed_columns(values))
 
 
 def first_line_for_your_eyes(path: str, values: Values) -> dict[str, Any]:
@@ -118,13 +118,13 @@ def first_line_for_your_eyes(path: str, values: Values) -> dict[str, Any]:
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
     """
-    file, columns = Path(path).expanduser(), _columns_typed(values)
+    file, columns = Path(path).expanduser(), _typed_columns(values)
     cells = [cell[:_LONGEST_CELL] for cell in cells_of_first_line(file, columns)[:_MOST_CELLS]]
     separator = separator_of_first_line(file, columns)
     return {"cells": cells, "separator": "tab" if separator == "\t" else separator}
 
 
-def _columns_typed(values: Values) -> Columns:
+def _typed_columns(values: Values) -> Columns:
     """Return the options for reading columns that are typed."""
     about = next(option for option in PRODUCTS["table"].offered if option.of is Columns)
     return read_options(typed_value(about, values) or None, Columns)
@@ -151,7 +151,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
         GraphCutsError: the file is missing or no table, or options do not fit together.
     """
     if must_say_header(path, values):
-        return {"problems": [_problem("header", HEADER_UNANSWERED)], **_NOT_LOOKED_AT}
+        return {"problems": [_problem("header", HEADER_UNANSWERED)], **_UNREAD_REPLY}
     sentence_on_places, problems = _places(path, values)
     values_for_names = {} if problems else values  # a wrong list may contain names of people
     month_problems = _problems_of_months(values)
@@ -209,7 +209,7 @@ def _places(path: str, values: Values) -> tuple[str, list[dict[str, Any]]]:
         encoding = encoding_of_list(values)
         values = with_encoding_of_list(values)
         public = _public_places(values)
-        areas = public and _list_of_places(values).read(public)
+        areas = None if public is None else _list_of_places(values).read(public)
     except GraphCutsError as problem:
         return "", [_problem("places", problem)]
     if public is None or not isinstance(areas, Groups):
@@ -338,14 +338,15 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
     counts = json.loads(process.stdout)
     faults = counts.get("faults") or {}
     # With the right form of dates, a few bad dates are damaged rows.
-    is_chosen = bool(values.get(_KEYS["date_format"], "").strip())
+    has_date_format = bool(values.get(_KEYS["date_format"], "").strip())
     date_faults = [
         fault
         for fault, count in faults.items()
-        if _is_date_fault(fault) and not (is_chosen and count <= _MOST_OF_FAULTS * counts["rows"])
+        if _is_date_fault(fault)
+        and not (has_date_format and count <= _MOST_OF_FAULTS * counts["rows"])
     ]
     format_faults = [*date_faults, *filter(is_of_encoding, faults)]
-    most = max((faults[fault] for fault in format_faults), default=0)
+    most_misread = max((faults[fault] for fault in format_faults), default=0)
     return {
         "rows": counts["rows"],
         "skipped": counts.get("skipped"),
@@ -359,7 +360,7 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
         "date_formats": DATE_EXAMPLES if date_faults else {},
         "encodings": ENCODINGS if any(map(is_of_encoding, faults)) else {},
         # Rows that could be read with another form of dates or text should not be left out.
-        "mend_first": most > _MOST_OF_FAULTS * (counts.get("skipped") or 0),
+        "mend_first": most_misread > _MOST_OF_FAULTS * (counts.get("skipped") or 0),
     }
 
 

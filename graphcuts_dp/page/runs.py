@@ -51,7 +51,7 @@ RUNNING, DONE, LOST, REFUSED, STOPPED = "running", "done", "lost", "refused", "s
 _RECORD = ".run"  # in the folder of a run: plan, lock, report, notes, progress, outcome
 _ERROR = "error: "  # begins the lines of a command that refuses
 _ROUNDING = 1e-9  # of sums of epsilon
-_BUDGET = KEYS["budget"].partition(".")[0]  # begins the keys of the fields of the budget
+_BUDGET = KEYS["budget"].partition(".")[0]  # first part of the keys of all fields of the budget
 # A message of `ledger.charges.check_known`.
 _CHARGED_ELSEWHERE = re.compile(r"these data were charged to the store (.+?): add ")
 OTHER_ACCOUNTS_UNANSWERED = (
@@ -59,7 +59,7 @@ OTHER_ACCOUNTS_UNANSWERED = (
     "account of this folder"
 )
 _OTHER_DATA = "is about other private data, or these have changed"  # of `ledger.opening`
-_SECONDS = 600  # of the comparison with the truth
+_COMPARISON_SECONDS = 600
 PROGRAM = (sys.executable, "-m", "graphcuts_dp")  # words that start this program
 
 
@@ -144,7 +144,11 @@ class PageRun:
 
     @property
     def _is_whole(self) -> bool:
-        """True if the result is complete: its file, its store, or of an estimate its report."""
+        """True if the result is complete.
+
+        A file is complete once it has its receipt, and an estimate once it has its report. Another
+        result without a file is in its store.
+        """
         if self.product.result:
             return receipt_path(self.result).exists()
         return self.product.is_result or bool(self.report)
@@ -199,7 +203,7 @@ class PageRun:
         line = [*PROGRAM, *truth.command.split(), source, str(self.result), *options]
         try:
             process = subprocess.run(  # noqa: S603  # our own program
-                line, capture_output=True, text=True, check=False, timeout=_SECONDS
+                line, capture_output=True, text=True, check=False, timeout=_COMPARISON_SECONDS
             )
         except subprocess.TimeoutExpired:
             raise ParameterError("the comparison takes long: type the command instead") from None
@@ -274,6 +278,7 @@ class Runs:
         store = product.store(values, self.folder)
         if Store(store).exists:
             values = {key: text for key, text in values.items() if key.partition(".")[0] != _BUDGET}
+        # A store of other data about the same people is named in a field of its own.
         store_role = "same_people" if values.get(KEYS["same_people"]) else "store"
         expected = product.preview(values | {KEYS[store_role]: store})
         budget = budget_of(store, values, expected)
@@ -486,13 +491,20 @@ def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str,
     if left is None:
         return budget
     if epsilon > left * (1 + _ROUNDING):
-        most = down_to_digits(left, 6)
-        budget["refusal"] = (
-            f"Only {most:g} of the budget is left, and this would use up {epsilon:g}: type at most "
-            f"{most:g} as the amount to use, which makes the numbers less exact"
-            if left > 0
-            else f"The account {Path(store).name} is used up: nothing more can come out of its "
-            "data. If this file is about other people, give it an account of its own in "
+        budget["refusal"] = _too_much(Path(store).name, left, epsilon)
+    return budget | {"after": max(0.0, left - epsilon)}
+
+
+def _too_much(account: str, left: float, epsilon: float) -> str:
+    """Return why the budget of an account does not allow a use of this epsilon."""
+    if left <= 0:
+        return (
+            f"The account {account} is used up: nothing more can come out of its data. If this "
+            "file is about other people, give it an account of its own in "
             f"\u201c{STEPS[EXACT][0]}\u201d"
         )
-    return budget | {"after": max(0.0, left - epsilon)}
+    most = down_to_digits(left, 6)
+    return (
+        f"Only {most:g} of the budget is left, and this would use up {epsilon:g}: type at most "
+        f"{most:g} as the amount to use, which makes the numbers less exact"
+    )

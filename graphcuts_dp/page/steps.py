@@ -51,7 +51,7 @@ class PlainWords:
         step: the step with the field.
         hint: the text below the field; None for the help of the command.
         role: the name of the field in the scripts of the page; None if they do not name it.
-        choices: plain words by the words of the command.
+        choices: the words of the page for each choice, by its word on the command line.
         needs_date_column: whether the field is shown only if a column of the date is chosen.
         empty: the text of a list in which nothing is chosen.
     """
