@@ -221,9 +221,10 @@ def _words_of_options(path: Path) -> list[str]:
             words.append(f"--{key}")
         elif value is not False:
             text = str(value)
-            is_name = text == Path(text).name
-            neighbour = path.with_name(text) if is_name else Path(text)
-            words += [f"--{key}", str(neighbour) if neighbour.is_file() else text]
+            neighbour = str(path.parent / text)
+            # `os.path.isfile` is False for texts that no file can have as name; Path's may raise.
+            is_neighbour = text == Path(text).name and os.path.isfile(neighbour)  # noqa: PTH113
+            words += [f"--{key}", neighbour if is_neighbour else text]
     return words
 
 

@@ -475,6 +475,8 @@ def run(tmp_path, monkeypatch):
         ('graph = "none.npz"\nbudget = "1"\nvertices = 3', "none.npz"),
         ('graph = "mail.npz"\nvertices = 3', "needs --budget"),
         ('graph = ["mail.npz"]', "graph must be a text"),
+        ('graph = "mail.npz"\nbudget = ""', "mail.toml: "),
+        (f'graph = "mail.npz"\nvertices = "{"v" * 300}"\nbudget = "1"', "File name too long"),
         ("graph = ", "no file of options"),
         ('graph = "mail.npz"\nbudget = "-1"', "mail.toml: "),
         (None, "has no graph: write its options into a file NAME.toml"),
