@@ -36,7 +36,7 @@ from graphcuts_dp.schema.vertices import Space
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class StatedError(Checked):
+class ErrorOptions(Checked):
     """Options of the error that an iterative release states, or that a dry run forecasts."""
 
     beta: float = output_option(
@@ -65,7 +65,7 @@ def iteratively(
         of=CONSTRUCTION,
         group=METHOD,
     ),
-    stated: StatedError,
+    error_options: ErrorOptions,
     run: Run,
 ) -> Report:
     """Learn a graph from noisy answers to queries, which are listed or found privately.
@@ -89,8 +89,13 @@ def iteratively(
     queries on ratings (users in the first column, items in the second), and learns a matrix.
     `graphcuts-dp answer OUT --queries cuts.csv` gives answers with intervals.
     """
-    privacy_unit, store = reading.unit_or_default(privacy.privacy_unit), spending.store_to_charge()
-    if stated.dry_run:
+    privacy_unit = reading.unit_or_default(privacy.privacy_unit)
+    store = spending.store_to_charge()
+    if isinstance(construction, Sensing):
+        if reading.directed:
+            raise ParameterError("ratings have two sides; leave out --kind directed")
+        reading = replace(reading, kind="bipartite")
+    if error_options.dry_run:
         empty, _ = reading.empty_data(privacy_unit, grouping)
         space = space_of(bounded_graph(empty, privacy_unit))
         task = Task(
@@ -98,15 +103,11 @@ def iteratively(
             _read_queries(queries, space, grouping.names(space)),
             epsilon=privacy.epsilon,
             delta=privacy.delta,
-            beta=stated.beta,
+            beta=error_options.beta,
             privacy_unit=privacy_unit,
         )
         return _forecast(task, construction, privacy_unit, store)
     check_path(construction.files, target, force=run.force)
-    if isinstance(construction, Sensing):
-        if reading.directed:
-            raise ParameterError("ratings have two sides; leave out --kind directed")
-        reading = replace(reading, kind="bipartite")
     release = kept_result(IterativeRelease)
     if release is None:
         private, _ = reading.read_private(source, privacy_unit, grouping)
@@ -123,7 +124,7 @@ def iteratively(
                 epsilon=privacy.epsilon,
                 delta=privacy.delta,
                 construction=construction,
-                beta=stated.beta,
+                beta=error_options.beta,
                 privacy_unit=privacy_unit,
                 store=store,
                 seed=run.seed,

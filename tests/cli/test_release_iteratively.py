@@ -125,6 +125,7 @@ NET, FEW = (*READ, "--construction", "net"), (*READ, *CUTS, "--construction")
         (("o.npz", *FEW, "answers", "--queries", "cuts.csv"), "group"),
         (("o.csv", "nowhere.csv", *FEW[1:], "answers"), "must end in .npz"),
         (("o.npz", *RATED, "--queries", "q.jsonl", "--kind", "directed"), "two sides"),
+        (("o.npz", *RATED, "--queries", "q.jsonl", "--kind", "directed", "--dry-run"), "two sides"),
         (("cuts.csv", *RATED, "--queries", "cuts.csv"), "another file"),
     ],
 )
