@@ -90,7 +90,7 @@ def _sum_between(
                 sets.append([label_of[name] for name in names])
         if len(sets) == len(typed_sets):  # the level has all groups
             return flows.between(sets[0], sets[1], level=level, **options)
-    raise QueryError(_no_such_groups(flows, [name for names in names_of_sets for name in names]))
+    raise QueryError(_no_such_groups(flows, names_of_sets))
 
 
 def _labels_of_periods(text: str) -> list[str]:
@@ -105,12 +105,30 @@ def _labels_of_periods(text: str) -> list[str]:
     return labels
 
 
-def _no_such_groups(flows: AnyFlows, names: list[str]) -> str:
-    """Return a message on a name that is no group of a table, or on groups of several levels."""
-    known = {str(label) for level in flows.levels for side in flows.labels(level) for label in side}
-    unknown = [name for name in names if name != ALL and name not in known]
-    if not unknown:
-        return f"these groups are not all of one level; the levels are {', '.join(flows.levels)}"
+def _no_such_groups(flows: AnyFlows, names_of_sets: list[list[str]]) -> str:
+    """Return a message on a name that is no group of its side, or on groups of several levels.
+
+    Args:
+        flows: the table.
+        names_of_sets: typed names of groups, of --from and of --to.
+    """
+    for side, names in enumerate(names_of_sets):
+        known = {str(label) for level in flows.levels for label in flows.labels(level)[side]}
+        unknown = [name for name in names if name != ALL and name not in known]
+        if unknown:
+            return _no_such_group(flows, side, unknown, known)
+    return f"these groups are not all of one level; the levels are {', '.join(flows.levels)}"
+
+
+def _no_such_group(flows: AnyFlows, side: int, unknown: list[str], known: set[str]) -> str:
+    """Return a message on names that are no groups of a side, with a suggestion or some groups.
+
+    Args:
+        flows: the table.
+        side: 0 for groups of --from, 1 for those of --to.
+        unknown: typed names; the message is on the first one.
+        known: the groups of the side, of all levels.
+    """
     message = f"the table has no group {unknown[0]!r:.60}; "
     joined = ",".join(unknown)  # perhaps one name with a comma that was typed without quotes
     if joined.startswith("@"):
@@ -122,15 +140,16 @@ def _no_such_groups(flows: AnyFlows, names: list[str]) -> str:
             typed = f"'{typed}'"
         return f"{message}did you mean {typed}?"
     level = flows.levels[-1]
-    labels = flows.labels(level)[0]
+    labels = flows.labels(level)[side]
     listed = ", ".join(repr(str(label)) for label in labels[:_LISTED])
     omission = ", ..." if len(labels) > _LISTED else ""
     message += f"of level {level} there are {listed}{omission}"
-    if isinstance(flows, Flows) and flows.groups.n > len(labels):
+    if isinstance(flows, Flows) and (flows.groups, flows.right_groups)[side].n > len(labels):
+        option = "levels" if side == 0 or flows.right_groups is flows.groups else "right-levels"
         finer_levels = "/".join([*flows.levels, "COLUMN"])
         message += (
             f". Places within these need a table with a level of their own: flows "
-            f"--groups-columns levels={finer_levels}, COLUMN that of the places"
+            f"--groups-columns {option}={finer_levels}, COLUMN that of the places"
         )
     return message
 

@@ -369,6 +369,9 @@ def test_other_tables_of_groups(done, refused):
     assert "needs --right-groups" in refused(*sides)
     done(*sides, "--right-groups", "genres.csv")
     assert gc.load("sides.csv").values().shape == (2, 2)
+    assert "there are 'comedy', 'drama'" in refused(
+        "answer", "sides.csv", "--from", "*", "--to", "nobody"
+    )
 
 
 @pytest.mark.parametrize(
