@@ -105,7 +105,7 @@ _OUTPUT_FILES = (
     "table",
     "registry",
 )
-NO_FILE = "NAME"  # the metavar of an argument that names no file
+NO_FILE = "NAME"  # the metavar by which `with_options` knows an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
 # Phrases about Python in errors, and what the command line says in their place.
@@ -148,8 +148,8 @@ class Command(TyperCommand):
         for parameter in self.get_params(ctx):
             line = parameter.get_help_record(ctx)
             if line is not None:
-                other = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                group = getattr(parameter, "rich_help_panel", None) or other
+                no_group = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                group = getattr(parameter, "rich_help_panel", None) or no_group
                 sections.setdefault(group, []).append(line)
         for group in ("Arguments", *GROUPS, *sections):
             if group in sections:
@@ -158,8 +158,8 @@ class Command(TyperCommand):
         for opt in self.known:
             lines = _key_lines(opt)
             if lines:
-                first = "NAME:" if isinstance(opt.of, Mapping) else _required_first_key(opt.of)
-                title = f"Keys of {opt.switch} {first}KEY=VALUE,KEY=VALUE"
+                start = "NAME:" if isinstance(opt.of, Mapping) else _required_first_key(opt.of)
+                title = f"Keys of {opt.switch} {start}KEY=VALUE,KEY=VALUE"
                 with formatter.section(rf"{title} (a comma in a value: \,)"):
                     formatter.write_dl(lines)
 
@@ -175,8 +175,8 @@ class Command(TyperCommand):
                 for inner_option in described(kind):
                     if inner_option.key == key:
                         value = "" if inner_option.kind is bool else "="
-                        first = f"{name}:" if name else _required_first_key(kind)
-                        return f"{opt.switch} {first}{key}{value}"
+                        start = f"{name}:" if name else _required_first_key(kind)
+                        return f"{opt.switch} {start}{key}{value}"
         return None
 
 
@@ -215,14 +215,14 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the name of the first command before arguments that begin with no command."""
-        known = (*self.commands, *HELP["help_option_names"])
-        if self.first is not None and args and args[0] not in known:
+        first_words = (*self.commands, *HELP["help_option_names"])
+        if self.first is not None and args and args[0] not in first_words:
             args = [self.first, *args]
         return super().parse_args(ctx, args)
 
 
 def command_first(name: str) -> type[Group]:
-    """Return groups in which one command may be left out.
+    """Return the class of a group in which the name of one command may be left out.
 
     With "graphs", `evaluate TRUE` is `evaluate graphs TRUE`.
     """
@@ -260,8 +260,8 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     has_report = hints.get("return") is Report
     if has_report:
         parameters.append(_parameter(_JSON))
+    # All other parameters may name files: those to read, unless their names are in `output_names`.
     output_names = {opt.name for opt in known if opt.group == OUTPUT} | {*_OUTPUT_FILES}
-    # Parameters whose values are words, not names of files.
     word_names = {opt.name for opt in known if "FILE" not in (opt.metavar or "")} - {*_OUTPUT_FILES}
     word_names |= {
         name
@@ -283,7 +283,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 if name not in word_names
             }
             inputs = _input_files({n: file for n, file in files.items() if n not in output_names})
-            with kept_files(inputs):
+            with kept_files(inputs):  # before options objects are made, which may read files
                 _check_output_files(files, values)
             for name, kind in options_classes.items():
                 fields = [opt.name for opt in described(kind) if opt.typed]
@@ -320,7 +320,7 @@ def _input_files(files: Mapping[str, Any]) -> list[str]:
         part
         for path in files.values()
         if isinstance(path, str)
-        for part in (path, *path.split(","))
+        for part in (path, *path.split(","))  # "left.txt,right.txt" names two files
     ]
     store = files.get("store")
     return inputs if store is None else [*inputs, f"{store}-lock", f"{store}-journal"]
@@ -353,14 +353,16 @@ def _parameter(opt: Option) -> inspect.Parameter:
     flags = opt.flag.split() if opt.flag else [f"--{opt.key}"]
     kind: Any = str | None
     default: Any = None
-    other = "NAME" if opt.choices else "TEXT"
-    metavar: str | None = opt.metavar or _METAVARS.get(opt.kind, other)
+    text_metavar = "NAME" if opt.choices else "TEXT"
+    metavar: str | None = opt.metavar or _METAVARS.get(opt.kind, text_metavar)
     if opt.of is not None and opt.metavar is None:
         has_names = isinstance(opt.of, Mapping)
         has_keys = any(described(inner_kind) for inner_kind in opt.kinds.values())
-        first = "" if has_names else _required_first_key(opt.of)
-        colon = ":" * (has_names and has_keys)
-        metavar = "NAME" * has_names + colon + first + "KEY=..." * has_keys
+        keys = "KEY=..." if has_keys else ""
+        if has_names:
+            metavar = f"NAME:{keys}" if keys else "NAME"
+        else:
+            metavar = _required_first_key(opt.of) + keys
     if opt.kind is bool and not opt.optional:
         kind, default, metavar = bool, False, None
     elif isinstance(opt.of, type) or isinstance(opt.default, list | tuple):
@@ -411,7 +413,7 @@ def _converted(opt: Option, typed: Any) -> Any:
     try:
         return opt.read(",".join(typed) if isinstance(typed, list) else typed)
     except ParameterError as problem:
-        if opt.of is None or f"{opt.name}=" in str(problem):
+        if opt.of is None or f"{opt.name}=" in str(problem):  # the message names the option
             raise
         raise ParameterError(f"{opt.switch}: {problem}") from None
 
@@ -426,7 +428,11 @@ def _required_first_key(kind: Any) -> str:
 
 
 def _key_lines(opt: Option) -> list[tuple[str, str]]:
-    """Return each key of an option with its help, and the names that have it if not all do."""
+    """Return each key of an option with its help.
+
+    If the option has several kinds, as "NAME:KEY=VALUE", a key that only some of them have is
+    followed by their names.
+    """
     kinds = opt.kinds
     names_of: dict[tuple[str, str], list[str]] = {}  # names of the kinds, by key and help
     for name, kind in kinds.items():
@@ -452,7 +458,7 @@ def spelling_keys(flag: str, kind: type, path: str, **renamed: str) -> Iterator[
         flag: the option, such as "--columns".
         kind: its options class, which has the keys.
         path: the file that is read; its name stays as it is.
-        renamed: keys whose names in Python are none of `kind`, by these names.
+        renamed: further keys, by their names in Python.
     """
     keys = {inner_option.name: inner_option.key for inner_option in described(kind)} | renamed
 
@@ -485,13 +491,15 @@ def spelled_as_typed(
         for kind in opt.kinds.values()
         for inner_option in described(kind)
     }
-    never = "(?!)"  # an expression that no text matches
+    never = "(?!)"  # an expression that no text matches, since an empty one would match any
     names = "|".join(flags) or never
     # A name with an underscore is no English word, so that it is replaced wherever it stands.
     long_names = "|".join(name for name in keys | flags if "_" in name) or never
 
     def spell(text: str) -> str:
+        # "epsilon must be ..." at the beginning
         text = re.sub(rf"^({names}) must\b", lambda match: f"{flags[match[1]]} must", text)
+        # "epsilon=", "kind='directed'" and "epsilon=0.5", which become "--epsilon 0.5"
         text = re.sub(
             rf"(?<![-\w])({names})=(?:'([^']*)'|([\d.]*\d))?",
             lambda match: " ".join(filter(None, (flags[match[1]], match[2], match[3]))),
