@@ -45,7 +45,7 @@ def guarantee_in_words(guarantee: PrivacyGuarantee) -> dict[str, str]:
         return {"Strength": "nothing private was read, so nothing can come out."}
     explanation = stated_unit(guarantee).explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
     sentences = dict(explanation.sentences)
-    del sentences["The guarantee"]
+    del sentences["The guarantee"]  # the card of the result states it
     return sentences | {"Strength": " ".join([sentences["Strength"], *explanation.odds_in_words])}
 
 
@@ -117,7 +117,11 @@ def inspect(
 
 
 def is_release(name: str) -> bool:
-    """Return whether a name is that of a receipt, has one beside it, or means an existing one."""
+    """Return whether a name means a receipt; see `receipt_named`.
+
+    One that ends in .json does. The name of a file without a receipt beside it does not, even if
+    the name of a receipt begins with it.
+    """
     if name.endswith(".json") or is_there(receipt_path(name)):
         return True
     return not is_there(name) and is_there(receipt_named(name))
@@ -135,7 +139,7 @@ def _inspect_release(name: str) -> Report:
     check_files(file, names)
     try:
         guarantee = PrivacyGuarantee.from_dict(fields["guarantee"])
-        result: Displayed = guarantee
+        result: Displayed = guarantee  # for tables alone, which no class reads
         if KINDS[kind].home:
             result = load_result(str(file).removesuffix(".json"))
         facts = {name: cell_text(value) for name, value in result._card().facts}

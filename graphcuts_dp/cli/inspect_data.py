@@ -41,10 +41,10 @@ _NOT_PRIVATE = (
 _TABLES = "groups.csv", "out.csv"
 _PERIODS = "2026-01..2026-12"
 _COLUMN = "COLUMN"
-_MAX_WEIGHT = 1.0  # hides whole edges, whatever they weigh
+_MAX_WEIGHT = 1.0  # with --max-weight, neighbouring graphs differ in a whole edge
 _COLUMN_KEYS = ("source", "target", "weight", "user", "period")  # keys of --columns with a column
-_SIGN_KEYS = ("delimiter", "decimal")  # keys of --columns with a character
-_TYPED_SIGNS = {"\t": "tab", " ": "blank", ",": "comma"}
+_CHARACTER_KEYS = ("delimiter", "decimal")  # keys of --columns with a character
+_TYPED_CHARACTERS = {"\t": "tab", " ": "blank", ",": "comma"}
 _WORD = re.compile(r"[\w-]+")  # a name that needs no quotation marks in a sentence
 _MOST_SHOWN = 40  # columns in the table
 
@@ -142,10 +142,10 @@ def advice(problem: GraphCutsError, path: str) -> str:
         path: the file, which the text does not repeat at its beginning.
     """
     try:
-        with spelling_keys("--columns", Columns, path):
+        with spelling_keys("--columns", Columns, path):  # changes errors that are raised in it
             raise problem
-    except GraphCutsError as renamed:
-        text = str(spelled_as_typed(renamed, described(Reading), [path]))
+    except GraphCutsError as spelled_problem:
+        text = str(spelled_as_typed(spelled_problem, described(Reading), [path]))
     return text.removeprefix(f"{path}: ")
 
 
@@ -163,7 +163,10 @@ def needs_bound(head: FileHead, reading: Reading) -> bool:
 
 
 def ignores_weights(head: FileHead, reading: Reading) -> bool:
-    """Return whether a command to type drops weights that the options do not mention."""
+    """Return whether the command to type needs --ignore-weights, to be sure that none are read.
+
+    That is so if a graph is read that has weights, or may have some, and no bound on them is typed.
+    """
     unknown = head.lists_vertices and head.has_weights is None
     may_have_weights = head.without_weights or unknown or _may_have_third_column(head, reading)
     bounded = reading.max_weight is not None or reading.max_weight_change is not None
@@ -182,9 +185,9 @@ def _may_have_third_column(head: FileHead, reading: Reading) -> bool:
 
 
 def _with_implied_counting(path: str, reading: Reading) -> Reading:
-    """Return the options with `counting`, if it is left out and rows are read.
+    """Return the options, with `counting` "rows" if it is left out and rows are read.
 
-    Rows are read if an option is about rows, and of a folder.
+    Rows are read if an option is for rows alone, or if the path is that of a folder.
     """
     is_folder = is_there(path) and Path(path).is_dir()
     if reading.counting is None and (is_folder or reading.data_name or reading.reads_rows):
@@ -214,7 +217,7 @@ def _reader_options(reading: Reading) -> Options:
 
 def _problems_of_rows(path: str, reading: Reading, periods: Periods | None) -> list[GraphCutsError]:
     """Return the first error of options that do not fit together if rows are read."""
-    vertices = VertexSet(1)
+    vertices = VertexSet(1)  # any vertices do: only the other options are checked
     try:
         reading.check_rows()
         if not Path(path).is_dir() and not FORMATS[ending_of(path)].columns:
@@ -233,7 +236,7 @@ def _problems_of_rows(path: str, reading: Reading, periods: Periods | None) -> l
 
 
 def _still_needed(head: FileHead, reading: Reading) -> list[str]:
-    """Return what the caller must know, beyond the options that do not fit."""
+    """Return the options that the caller must add, each with what it is for."""
     needed = []
     if not declares_vertices(head) and not _names_vertices(reading):
         without = (
@@ -309,7 +312,7 @@ def _facts_in_words(head: FileHead, reading: Reading) -> dict[str, str]:
 
 
 def _both_ways(reading: Reading) -> str:
-    """Return what to add to a direction that does not count."""
+    """Return the clause that follows the direction in a graph without directions; else ""."""
     if reading.kind != "undirected":
         return ""
     return "; both directions of a pair count together, unless you add --kind directed"
@@ -328,12 +331,13 @@ def _column_lines(head: FileHead) -> list[str]:
     if not head.columns:
         return []
     has_roles = head.positions is not None or head.lists_vertices
+    no_role = "ignored" if has_roles else ""
     rows = [
         (
             f"  {number}",
             f"{column.name!r:.60}" if column.name else "(name not shown)",
             column.type,
-            f"read as {column.role}" if column.role else "ignored" * has_roles,
+            f"read as {column.role}" if column.role else no_role,
         )
         for number, column in enumerate(head.columns[:_MOST_SHOWN], 1)
     ]
@@ -343,7 +347,7 @@ def _column_lines(head: FileHead) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    more = ["  ..."] * (len(head.columns) > _MOST_SHOWN)
+    more = ["  ..."] if len(head.columns) > _MOST_SHOWN else []
     return [title, *lines, *more]
 
 
@@ -400,9 +404,9 @@ def _unused_columns(head: FileHead, reading: Reading) -> str:
     """Return a sentence on columns of users and dates that the command leaves out; else ""."""
     if reading.reads_rows or not head.columns or head.lists_vertices:
         return ""
-    uses = {"user": "its privacy unit is no person", "period": "it has no months"}
+    consequences = {"user": "its privacy unit is no person", "period": "it has no months"}
     suggested = suggested_columns([column.name for column in head.columns])
-    missing = [f"{uses[role]} (column {name!r:.60})" for role, name in suggested.items()]
+    missing = [f"{consequences[role]} (column {name!r:.60})" for role, name in suggested.items()]
     if not missing:
         return ""
     return f"The command below counts each pair once; {', and '.join(missing)}."
@@ -500,6 +504,6 @@ def _typed_value(key: str, value: Column | bool) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return str(value + 1)  # columns have numbers from 1 on the command line
-    if key in _SIGN_KEYS:
-        return _TYPED_SIGNS.get(value, value)
+    if key in _CHARACTER_KEYS:
+        return _TYPED_CHARACTERS.get(value, value)
     return value.replace(",", "\\,")
