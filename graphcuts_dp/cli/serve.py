@@ -91,40 +91,42 @@ def start(
     if files.folder is None:
         if graph is None:
             raise ParameterError("name the private graph: graph=FILE")
-        only_store = _store_to_serve(store, budget, expect_head, separate_budget)
-        files = ServerFiles.of(only_store)
-        graphs = [_GraphToServe(only_store, graph, reading, grouping, privacy_unit)]
+        charged_store = _store_to_serve(store, budget, expect_head, separate_budget)
+        files = ServerFiles.of(charged_store)  # with its budget and its expected head
+        graphs = [_GraphToServe(charged_store, graph, reading, grouping, privacy_unit)]
     else:
         if graph is not None or budget is not None or expect_head or separate_budget:
             raise ParameterError("of a folder, each graph has its options in its file NAME.toml")
         graphs = [_graph_of_folder(files, name) for name in files.stores]
     for graph_to_serve in graphs:
-        new_store = graph_to_serve.store
-        if not new_store.exists and new_store.budget is None:
-            which = "" if files.folder is None else f" ({new_store.file.name})"
+        charged_store = graph_to_serve.store
+        if not charged_store.exists and charged_store.budget is None:
+            name = "" if files.folder is None else f" ({charged_store.file.name})"
             raise ParameterError(
-                f"a new store needs --budget, the limit of all that is spent{which}"
+                f"a new store needs --budget, the limit of all that is spent{name}"
             )
     files.check_not_lost()
     with files.serving(), ExitStack() as stack:
         graphs_read = [graph_to_serve.read() for graph_to_serve in graphs]
-        book = stack.enter_context(closing(files.open_book()))
-        check_none_missing(files, book)
-        desks = []
+        registry = stack.enter_context(closing(files.open_book()))
+        check_none_missing(files, registry)
+        session_services = []
         for graph_to_serve, (private, groups) in zip(graphs, graphs_read, strict=True):
-            desk = Desk(private, graph_to_serve.store, book, groups, graph_to_serve.privacy_unit)
-            desks.append(stack.enter_context(closing(desk)))
-        accounts = desks[0].people
+            session_service = Desk(
+                private, graph_to_serve.store, registry, groups, graph_to_serve.privacy_unit
+            )
+            session_services.append(stack.enter_context(closing(session_service)))
+        accounts = session_services[0].people  # those of the registry, the same for all
         if not any(person.role == CURATOR for person in accounts.all()):
             out.print(f"token of the curator: {_write_first_token(accounts, files.base)}")
-        service = Service(desks, binding)
+        service = Service(session_services, binding)
         run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
 
 
 @final
 @dataclass(frozen=True)
 class _GraphToServe:
-    """Say how a graph of the server is read, and which store is charged for it."""
+    """A private graph of the server: how it is read, and which store is charged for it."""
 
     store: Store
     graph: str
@@ -141,7 +143,7 @@ class _GraphToServe:
         private, groups = self.reading.read_private(self.graph, self.privacy_unit, self.grouping)
         if isinstance(private, Rows):
             raise ParameterError("the server reads graphs, not rows with users")
-        check_known(Subject.of(private), self.store)
+        check_known(Subject.of(private), self.store)  # refuses data of another store
         if not self.store.exists:
             create_ledger(self.store, private, privacy_unit=str(self.privacy_unit))
         register(Subject.of(private), str(self.store.file), peek_store_id(self.store.file) or "")
@@ -160,7 +162,7 @@ _graph_command: Commands = Commands()
 
 
 @_graph_command.command()
-def _graph_options(
+def _graph_to_serve(
     *,
     store: str = typer.Argument(metavar="STORE"),
     graph: str = input_option(help="The private graph.", metavar="FILE"),
@@ -188,11 +190,12 @@ def _graph_of_folder(files: ServerFiles, name: str) -> _GraphToServe:
     words = [str(store_path), *_words_of_options(options_path)]
     try:
         parameters = typer.main.get_command(_graph_command).make_context("serve", words).params
+        # Commands take a list for an option that may be repeated; the parser makes a tuple.
         typed = {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in parameters.items()
         }
-        graph: _GraphToServe = with_options(_graph_options).report(**typed)  # type: ignore[attr-defined]
+        graph: _GraphToServe = with_options(_graph_to_serve).report(**typed)  # type: ignore[attr-defined]
     except TyperException as problem:
         message = str(problem.format_message()).replace("--", "")
         raise ParameterError(f"{options_path.name}: {message}") from None
