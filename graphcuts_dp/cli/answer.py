@@ -201,7 +201,7 @@ def _answers(
 ) -> AnswerList:
     if isinstance(release, Release):
         return release.answer_all(queries, **vars(intervals))
-    is_learned = release.law is None
+    is_learned = release.law is None  # no distribution of the errors is known, only a bound
     if is_learned and intervals != Intervals():
         raise ParameterError(
             "this release was learned from a few answers: its intervals are what they are, for all"
@@ -249,7 +249,7 @@ def _table(
         (text.title, *map(_cell, (answer.value, *answer.interval, estimate)))
         for text, answer, estimate in zip(texts, answers, shrunk, strict=True)
     ]
-    _, _, scope = str(answers[0]).partition("] (")  # "... in [low, high] (95%, proven)"
+    _, _, scope = str(answers[0]).partition("] (")  # of "... in [low, high] (95%, proven)"
     return [
         Card(title="", columns=("cut", "answer", "from", "to", "shrunk"), rows=rows),
         f"From, to: the interval ({scope}",

@@ -35,8 +35,8 @@ def sum_report(
 
     Args:
         flows: the table.
-        first: typed names of groups.
-        second: typed names of groups; None for all groups.
+        first: typed names of the groups of --from.
+        second: typed names of the groups of --to; None for all groups.
         period: typed periods; None for all periods.
         confidence: of the interval, in (0, 1).
         simultaneous: whether the interval holds at once with those of all sums.
@@ -94,10 +94,10 @@ def _sum_between(
 
 
 def _labels_of_periods(text: str) -> list[str]:
-    """Return the labels of typed periods, of which each may be a range of dates.
+    """Return the labels of typed periods; each range, such as 2026-01..2026-06, becomes several.
 
     Raises:
-        ParameterError: a range that is none.
+        ParameterError: a part with ".." is no range.
     """
     labels: list[str] = []
     for part in split_names(text):
@@ -163,9 +163,9 @@ def _verdict(answer: FlowAnswer, flows: AnyFlows) -> str:
 
 
 def _trend_warning(flows: AnyFlows, period: str | None) -> str:
-    """Return a sentence if an answer about some periods counts fewer rows than one about others.
+    """Return the table's warning that later periods count fewer rows, as a sentence.
 
-    There is no warning of an answer about all periods so far.
+    It is "" if the table has none, or if the answer is about all periods so far.
     """
     if not isinstance(flows, FlowsOverTime) or not flows.trend_warning:
         return ""
@@ -176,14 +176,15 @@ def _trend_warning(flows: AnyFlows, period: str | None) -> str:
 
 def _lines(answer: FlowAnswer, flows: AnyFlows) -> list[str]:
     """Return one line on a sum and its interval; if rows are left out, a second one on all rows."""
-    counted_rows, measured = flows.counted_rows, flows.noisy.map
+    counted_rows = flows.counted_rows  # None if all rows count
+    measured = flows.noisy.map  # the linear map from rows to cells
     if counted_rows is not None:
         noun = counted_rows.what
     elif isinstance(measured, SumsOverTime):
         noun = counted_by(measured.counting)
     else:
         noun = measured.counted
-    low, high = short_interval(answer.interval)[1:-1].split(", ")
+    low, high = short_interval(answer.interval)[1:-1].split(", ")  # of "[low, high]"
     if measured.counting != "weight" and noun != "weight":  # whole numbers, rounded outward
         low, high = f"{math.floor(answer.interval[0]):,}", f"{math.ceil(answer.interval[1]):,}"
     scope = percent(answer.confidence) + (", all at once" if answer.simultaneous else "")

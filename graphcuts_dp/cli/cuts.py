@@ -22,7 +22,8 @@ from graphcuts_dp.results.partition import KIND, Partition
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.typed_names import split_lists
 from graphcuts_dp.schema.vertices import Label, VertexSet
-from graphcuts_dp.synth.partitions import KINDS, Partitioning, check_kind
+from graphcuts_dp.synth.partitions import KINDS as PARTITION_KINDS
+from graphcuts_dp.synth.partitions import Partitioning, check_kind
 
 
 def cuts(
@@ -55,7 +56,7 @@ def cuts(
     partition: str | None = option(
         None,
         help="Partition a release, at no cost: "
-        + ", ".join(KINDS)
+        + ", ".join(PARTITION_KINDS)
         + "; options as balanced:parts=4.",
         metavar="KIND[:OPTION=...]",
         group=METHOD,
@@ -92,16 +93,17 @@ def cuts(
     """
     if partition is not None:
         private_options = (epsilon, first, second, spending, reading, privacy_unit)
-        if private_options != (None, None, None, Spending(), Reading(), None) or run != TableRun(
-            force=run.force, spreadsheet=run.spreadsheet
-        ):
+        omitted = (None, None, None, Spending(), Reading(), None)
+        allowed_run = TableRun(force=run.force, spreadsheet=run.spreadsheet)
+        if private_options != omitted or run != allowed_run:
             raise ParameterError(
                 "--partition is of a release, and goes with --force and --spreadsheet alone"
             )
         return _write(_partition(source, target, partition, force=run.force), target, None, run)
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
-    store, privacy_unit = spending.store_to_charge(), reading.unit_or_default(privacy_unit)
+    store = spending.store_to_charge()
+    privacy_unit = reading.unit_or_default(privacy_unit)
     if run.dry_run:
         data, _ = reading.empty_data(privacy_unit)
     else:
@@ -121,9 +123,9 @@ def cuts(
 
 
 def _partition(source: str, target: str, typed: str, *, force: bool) -> Partition:
-    """Return the partition of a release of a typed kind, such as "balanced:parts=4"."""
+    """Return a partition of a release; its kind and options are typed, as "balanced:parts=4"."""
     kind, colon, option_text = typed.partition(":")
-    check_kind(kind, Partitioning())
+    check_kind(kind, Partitioning())  # before the options, whose errors would hide an unknown kind
     partitioning = read_options(option_text if colon else None, Partitioning, kind)
     check_path(KIND, target, force=force)
     return Release.load(source).partition(kind, **vars(partitioning))
@@ -132,7 +134,7 @@ def _partition(source: str, target: str, typed: str, *, force: bool) -> Partitio
 def _terminal(text: str, vertices: VertexSet) -> list[Label]:
     """Return the vertices of a terminal: they stay together, on one side of the cut."""
     labels = read_set(text, vertices)
-    if isinstance(labels, str):
+    if isinstance(labels, str):  # "*"
         raise ParameterError("a star is all vertices, and leaves none on the other side")
     return labels
 

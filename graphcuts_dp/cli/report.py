@@ -85,7 +85,7 @@ def report(
     --code for a report on paper, the command fails if they do not agree. The report reads receipts,
     released files and stores, and no private file. Everything in it may be published.
     """
-    if code == "":
+    if code == "":  # else the report would be written without being compared
         raise ParameterError("--code is empty: type the check code of the printed report")
     if target is not None:
         _check_ending(target)
@@ -123,7 +123,7 @@ def _check_ending(path: str) -> None:
 
 
 def _content(
-    release: str, store: str | None, *, answers: HazardAnswers, **stated: Any
+    release: str, store: str | None, *, answers: HazardAnswers, **printed: Any
 ) -> ReleaseReport:
     """Return the content of the report of a release, or of a store.
 
@@ -132,7 +132,7 @@ def _content(
         store: typed path of the store that was charged for the release; None if omitted.
         answers: typed answers to questions; those that the page wrote beside a release fill the
             others.
-        stated: the author, the purpose and the check code; see `report_of`.
+        printed: the author, the purpose and the check code; see `report_of`.
 
     Raises:
         GraphCutsError: as `report_of` and `report_of_store`.
@@ -142,7 +142,7 @@ def _content(
         receipt = receipt_named(release)
         typed_answers = {name: text for name, text in asdict(answers).items() if text}
         answers = replace(answers_beside(Path(receipt)), **typed_answers)
-        return report_of(receipt, store=charged_store, answers=answers, **stated)
+        return report_of(receipt, store=charged_store, answers=answers, **printed)
     if not is_there(release):
         raise FileFormatError(f"{release} does not exist; name a release, its receipt or a store")
     if not (Path(release).is_file() and is_database(Path(release))):
@@ -151,4 +151,4 @@ def _content(
         )
     if store is not None:
         raise ParameterError(f"{release} is a store itself: leave out --store")
-    return report_of_store(store_named(release), answers=answers, **stated)
+    return report_of_store(store_named(release), answers=answers, **printed)

@@ -73,9 +73,9 @@ def resume(
             f"make it again; or in Python: {in_python}"
         )
     words = _words_to_run(resumed_use.command, data=data, force=force)
-    source = "written from what the store has kept" if result is not None else "done again"
-    say(f"note: use {number} is {source}, free of charge: {resumed_use.kind}")
-    store_path = os.path.abspath(store)  # noqa: PTH100  # links stay: the store is where they lead
+    action = "written from what the store has kept" if result is not None else "done again"
+    say(f"note: use {number} is {action}, free of charge: {resumed_use.kind}")
+    store_path = os.path.abspath(store)  # noqa: PTH100  # keeps symbolic links
     with resuming(Resumption(store_path, number, result)), chdir(resumed_use.folder):
         loaded_command(words[0]).main(
             args=list(words[1:]), prog_name=f"graphcuts-dp {words[0]}", standalone_mode=False
@@ -86,7 +86,7 @@ def _words_to_run(recorded: Sequence[str], *, data: str | None, force: bool) -> 
     """Return a recorded command with another private file, if one is named, and with --force."""
     words = list(recorded)
     if data is not None:
-        words = _with_private_file(words, os.path.abspath(data))  # noqa: PTH100  # links stay
+        words = _with_private_file(words, os.path.abspath(data))  # noqa: PTH100  # keeps symbolic links
     if force and _FORCE not in words:
         words.insert(1, _FORCE)  # right after the command: a later word may be the end of options
     return words
@@ -95,14 +95,15 @@ def _words_to_run(recorded: Sequence[str], *, data: str | None, force: bool) -> 
 def _with_private_file(words: list[str], path: str) -> list[str]:
     """Return a command with another path of its private file.
 
-    The word of the file is the one whose change changes this argument of the command, and no other.
+    Another word may be equal to the path. The word to replace is the one with which this argument
+    changes, and nothing else.
 
     Raises:
         ParameterError: the command reads no private file.
     """
     command = loaded_command(words[0])
     values = _values(command, words)
-    argument = "source" if "source" in values else "locations"
+    argument = "source" if "source" in values else "locations"  # the latter of `distances`
     for position, word in enumerate(words):
         changed_words = [*words[:position], path, *words[position + 1 :]]
         if word == values[argument] and _values(command, changed_words) == values | {

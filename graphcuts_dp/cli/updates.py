@@ -112,7 +112,8 @@ def flows_over_time(
     periods together: each month counts what earlier months have left of it. The store then knows
     how many rows of each user have counted, and is as private as the rows.
     """
-    store, group_file = spending.store_to_charge(), grouping.of(groups)
+    store = spending.store_to_charge()
+    group_file = grouping.of(groups)
     if store is not None and update.expect_head is not None:
         Head.parse(update.expect_head)  # refuses what is no head
         store = replace(store, expect_head=update.expect_head)
@@ -147,7 +148,7 @@ def flows_over_time(
     check_path(NAME, target, force=update.force)
     if update.plot is not None:
         check_writable_set((*KINDS[NAME].files(target), update.plot), force=update.force)
-    table = plan.published(store, update.period)
+    table = plan.published(store, update.period)  # None if the period is still to be published
     _check_replaced_table(target, plan, store)
     if table is not None:
         say(f"note: {update.period} is published already: it is written from the store.")
@@ -172,7 +173,7 @@ def _expected_refusal(plan: UpdatePlan, store: Store | None, period: str) -> str
     """Return why a store would refuse to publish a period; "" if nothing is known against it."""
     if store is not None and store.exists:
         try:
-            plan.published(store, period, read_only=True)
+            plan.published(store, period, read_only=True)  # refuses as `publish` would
             if _has_begun(plan, store):
                 return ""  # all of its periods are charged
         except GraphCutsError as refusal:
@@ -222,7 +223,7 @@ def _check_replaced_table(target: str, plan: UpdatePlan, store: Store) -> None:
         raise ParameterError(
             f"{target} is a table of another series or store: use its store, or another file"
         )
-    if len(fields["published"]) > len(series.contents):
+    if len(fields["published"]) > len(series.contents):  # one content for each published period
         raise LedgerError(
             f"{target} has periods that {store.path} lacks, so the store was put back to an "
             "earlier time: use its latest copy, since a period must not be measured twice"
