@@ -13,23 +13,23 @@ from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.plugins import Cost
 
 CLUB = gc.datasets.load("karate")
-LINE = ("--epsilon", "1", "--vertices", "34", "--fit", "none", "--store", "club.db")
+OPTIONS = ("--epsilon", "1", "--vertices", "34", "--fit", "none", "--store", "club.db")
 
 
-def pending():
-    """A use that was begun in Python and has measured nothing."""
+def begin_use_in_python():
+    """Begin a use as Python does, and leave it before anything is measured."""
     guarantee = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one pair")
     use = {"kind": "release", "parameters": {}, "cost": Cost.of_pure(Fraction(1))}
     begin_charge("club.db", CLUB, guarantee=guarantee, **use)
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_a_use_of_python_is_resumed_in_python(refused, tmp_path, monkeypatch, finished):
+def test_a_use_that_python_began_is_resumed_in_python(refused, tmp_path, monkeypatch, finished):
     monkeypatch.chdir(tmp_path)
     if finished:
         gc.release_graph(CLUB, epsilon=1.0, fit="none", store="club.db")
     else:
-        pending()
+        begin_use_in_python()
     message = refused("resume", "club.db")
     again = "gc.resume('club.db', use=1)" if finished else "gc.Store('club.db', resume=1)"
     assert again in message
@@ -41,7 +41,7 @@ def test_the_folder_in_which_a_command_ran_is_named_where_it_is_gone(
     (tmp_path / "work").mkdir()
     CLUB.write(tmp_path / "work" / "club.csv")
     monkeypatch.chdir(tmp_path / "work")
-    done("release", "club.csv", "out.edges", *LINE)
+    done("release", "club.csv", "out.edges", *OPTIONS)
     shutil.move(tmp_path / "work" / "club.db", tmp_path / "club.db")
     monkeypatch.chdir(tmp_path)
     shutil.rmtree(tmp_path / "work")
@@ -50,7 +50,7 @@ def test_the_folder_in_which_a_command_ran_is_named_where_it_is_gone(
 
 def test_the_private_file_is_replaced_and_no_other_word(done, tmp_path):
     CLUB.write(tmp_path / "club.csv")
-    line = ("release", "club.csv", "out.edges", "--purpose", "club.csv", *LINE)
+    line = ("release", "club.csv", "out.edges", "--purpose", "club.csv", *OPTIONS)
     done(*line)
     for path in tmp_path.glob("out.edges*"):
         path.unlink()
@@ -64,7 +64,7 @@ def test_the_private_file_is_replaced_and_no_other_word(done, tmp_path):
 @pytest.mark.parametrize("use", ["0", "7", "-1", "9" * 38])
 def test_an_unknown_use_is_refused(refused, tmp_path, monkeypatch, use):
     monkeypatch.chdir(tmp_path)
-    pending()
+    begin_use_in_python()
     assert "that could be resumed; there is: 1" in refused("resume", "club.db", "--use", use)
 
 
@@ -88,7 +88,7 @@ def failed(call):
 
 @pytest.fixture
 def trips(tmp_path, monkeypatch):
-    """Trips, and a disk that is full where a page or a graph of weights is written."""
+    """Write trips, and let the disk be full for pages; yields a function that frees it."""
     (tmp_path / "trips.csv").write_text(ROWS)
     (tmp_path / "zones.csv").write_text("zone,area\na,north\nb,north\nc,south\n")
     monkeypatch.chdir(tmp_path)
@@ -108,7 +108,8 @@ def test_files_that_are_whole_are_named_where_a_later_one_cannot_be_written(trip
     assert f"; written before, and whole: {', '.join(written)}; epsilon = 1 was spent" in message
     assert message.rstrip().endswith("resume with: graphcuts-dp resume trips.db --force")
     before = gc.load("table.csv").values()
-    trips()  # there is room again
+    free_disk = trips
+    free_disk()
     occupied = failed("resume", "trips.db")
     assert "exists; choose another name" in occupied
     assert occupied.rstrip().endswith("graphcuts-dp resume trips.db --force")
@@ -122,12 +123,13 @@ def test_without_a_store_the_table_is_there_to_go_on_with(trips, failed):
     message = failed(*FLOWS, "--html", "page.html", "--uncounted")
     assert "written before, and whole: table.csv, " in message
     assert message.rstrip().endswith("gc.load('table.csv') in Python")
-    trips()
+    free_disk = trips
+    free_disk()
     gc.load("table.csv").to_html("page.html")
 
 
 @pytest.mark.usefixtures("trips")
-def test_nothing_is_said_to_be_written_that_is_not(failed):
+def test_no_file_is_named_as_written_if_none_is(failed):
     assert "written before" not in failed(*FLOWS, "--html", "page.txt", "--uncounted")
     failed(*FLOWS, "--html", "page.html", "--uncounted")
     assert "written before" not in failed("report", "none.csv")

@@ -18,12 +18,12 @@ HEAVY = ("cvxpy", "highspy", "igraph", "matplotlib", "networkx", "pandas", "scip
 
 
 def run(code, **options):
-    """In a fresh interpreter."""
+    """Run code in a fresh interpreter."""
     line = [sys.executable, "-c", code]
     return subprocess.run(line, capture_output=True, text=True, check=False, **options)
 
 
-# What is done one after the other, and which of the heavy modules may be there then.
+# Steps in one interpreter, one after the other, and the heavy modules that may be loaded then.
 STEPS = {
     f"{COMMAND}; import sys; sys.argv = ['x', '--help']; main.run_command()": set(),
     "import graphcuts_dp as gc; gc.read_graph": {"scipy"},
@@ -35,13 +35,14 @@ STEPS = {
 @pytest.mark.thorough
 def test_only_what_is_needed_is_loaded():
     report = f"import json; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
-    by_locks = json.loads(run(f"import filelock, sys\n{report}").stdout)  # sqlite3 by older ones
+    # Older versions of filelock load sqlite3.
+    by_locks = json.loads(run(f"import filelock, sys\n{report}").stdout)
     ended = run("\n".join(f"{step}\n{report}" for step in STEPS))
     assert ended.returncode == 0, ended.stderr
-    told = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("[")]
-    assert len(told) == len(STEPS)
-    for found, needed in zip(told, STEPS.values(), strict=True):
-        assert set(found) <= needed | set(by_locks)
+    loaded_after = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("[")]
+    assert len(loaded_after) == len(STEPS)
+    for loaded, needed in zip(loaded_after, STEPS.values(), strict=True):
+        assert set(loaded) <= needed | set(by_locks)
 
 
 @pytest.mark.thorough
@@ -56,7 +57,7 @@ def test_a_release_loads_no_other_construction():
 
 
 def test_a_first_graph_loads_no_library_that_only_some_uses_need():
-    """`scripts/bench/bench_start.py` measures what the first graph costs; this is why so little."""
+    """`scripts/bench/bench_start.py` measures how fast the first graph is, which rests on this."""
     heavy = ("cvxpy", "highspy", "igraph", "matplotlib", "networkx", "pandas", "pyarrow", "scs")
     heavy += ("asyncio", "duckdb", "fastapi", "filelock", "rich", "ssl", "typer", "urllib.request")
     code = (
@@ -69,7 +70,7 @@ def test_a_first_graph_loads_no_library_that_only_some_uses_need():
 
 
 @pytest.mark.parametrize("name", main.COMMANDS)
-def test_the_list_of_commands_says_what_each_says(name):
+def test_the_list_of_commands_has_the_summary_of_each(name):
     assert main.COMMANDS[name][1] == main.loaded_command(name).get_short_help_str(400)
 
 
@@ -82,15 +83,15 @@ def test_the_short_form_of_help_is_known_everywhere(words, done):
 
 
 @pytest.mark.thorough
-def test_a_shell_is_told_what_may_come_next():
-    """As the script asks for it that --show-completion prints."""
+def test_a_shell_completes_names_of_commands():
+    """The variables are those that the script of --show-completion sets."""
     code = f"{COMMAND}; import sys; sys.argv = ['graphcuts-dp']; main.run()"
     words = {"COMP_WORDS": "graphcuts-dp rel", "COMP_CWORD": "1"}
     ended = run(code, env={**os.environ, **words, "_GRAPHCUTS_DP_COMPLETE": "complete_bash"})
     assert ended.stdout.split() == ["release", "release-iteratively"]
 
 
-def test_the_version_is_told_and_what_is_unknown_in_a_line(done, refused):
+def test_the_version_is_printed_and_an_unknown_command_gets_a_suggestion(done, refused):
     assert gc.__version__ in done("--version")[0]
     assert "Did you mean 'release'" in refused("relase")
     assert "--install-completion" in done("--help")[0]
