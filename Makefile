@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo demo-server test check types style profile-tests test-slow test-portable test-next test-lowest wheel audit mutate bench benchmark fuzz figures docs clean
+.PHONY: demo demo-server test cases check types style profile-tests test-slow test-portable test-next test-lowest wheel audit mutate bench benchmark fuzz figures docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -31,7 +31,10 @@ style: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-test: check  ## lint, types, import rules, and tests in minutes; ALL=1 with all their cases, FOLDER=learn of one folder
+test: style  ## lint, types, import rules, and tests in minutes; ALL=1 with all their cases, FOLDER=learn of one folder
+	@$(MAKE) --no-print-directory -j 2 types cases
+
+cases: $(STAMP)
 	$(BIN)/pytest $(if $(ALL),--thorough) $(if $(FOLDER),tests/$(FOLDER) tests/architecture/test_layers.py)
 
 profile-tests: $(STAMP)  ## the processor time of each test function, or of those of FOLDER=learn

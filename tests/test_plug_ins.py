@@ -291,7 +291,7 @@ def odd(tmp_path_factory):
     return dict(zip(EACH_KIND, run_commands(folder, commands), strict=True))
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", EACH_KIND)
 def test_an_object_of_another_kind_is_refused(kind, odd):
     status, err = odd[kind]

@@ -206,6 +206,7 @@ def test_an_addition_works_in_calls_saved_results_sessions_plans_and_audits(
     assert report[subject] == EXPECTED_REPORT[subject]
 
 
+@pytest.mark.thorough
 def test_help_of_the_command_line_offers_the_additions(report: dict[str, Any]) -> None:
     for name in ("wide", "clipped", "half-steps"):
         assert name in report["help"], name

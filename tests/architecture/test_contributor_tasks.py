@@ -239,6 +239,7 @@ def test_all_statements_about_the_budget_follow_a_share_of_the_total(option, sha
     check_account(option[f"{share} groups"])
 
 
+@pytest.mark.thorough
 def test_the_command_line_and_the_form_have_the_share_and_bad_values_are_refused(option):
     assert dict(option["typed"])["total"] == pytest.approx(0.2 * (1 - CERTIFICATE_SHARE))
     assert option["release c"] == option["release -"] == 0
@@ -271,6 +272,7 @@ def test_all_statements_about_the_budget_have_the_share_of_a_statistic(statistic
         assert report["least"] == "49/50"
 
 
+@pytest.mark.thorough
 def test_a_statistic_has_its_stated_error_and_cost(statistic):
     mean, deviation, stated = statistic["errors"]
     # 300 draws: 6.2 deviations of a mean, and of a deviation of noise with tails like Laplace's.

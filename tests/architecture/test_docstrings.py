@@ -21,7 +21,7 @@ def doctests_of(name: str) -> list[doctest.DocTest]:
     return [docstring for docstring in docstrings if docstring.examples]
 
 
-@pytest.mark.thorough(cases=8)
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("name", [name for name in PUBLIC if doctests_of(name)])
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_examples_print_what_the_docstring_says(name):

@@ -115,6 +115,7 @@ def test_every_package_is_installed():
     assert setup["package-dir"] == {"graphcuts_dp.bundled": "datasets"}
 
 
+@pytest.mark.thorough
 def test_the_package_imports_nothing_that_is_not_installed_with_it():
     """Only `cli/main.py` uses scripts and tests of a checkout, which it finds by name."""
     imported = {

@@ -210,7 +210,7 @@ def test_fields_over_http_are_words_of_the_field():
     assert faults_of_names(set(fields_of_models())) == []
 
 
-@pytest.mark.thorough(cases=22)
+@pytest.mark.thorough(cases=14)
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_messages_and_keys_are_words_of_the_field(path):
     rule = ON_PAGES if path in PAGE_WORDS else EVERYWHERE

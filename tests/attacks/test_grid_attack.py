@@ -376,6 +376,7 @@ def test_twins_with_floating_point_noise_are_caught():
         assert off_grid(steps, unit)
 
 
+@pytest.mark.thorough
 def test_the_textbook_sampler_gives_a_neighbour_away_and_ours_does_not():
     """The attack itself: which of two truths can have led to a released number?"""
     rng = np.random.default_rng(1)

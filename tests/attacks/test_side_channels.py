@@ -912,6 +912,7 @@ def test_twins_that_tell_of_the_graph_are_caught(leak, watch):
     assert not found[0] == found[1] == found[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_forecast")
 def test_without_the_blindfold_answers_differ(watch):
     _, run = MECHANISMS["session, gaussian"]

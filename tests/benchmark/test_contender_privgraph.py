@@ -37,6 +37,7 @@ def test_one_pair_changes_one_cell_by_one():
         assert np.abs(after - before).sum() == 1
 
 
+@pytest.mark.thorough
 def test_vertices_choose_with_the_stated_chances():
     """All ways that four vertices can choose, against the chances of the exponential mechanism."""
     start, order, rate = np.array([0, 1, 1, 0]), np.array([2, 0, 3, 1]), Fraction(3, 2)

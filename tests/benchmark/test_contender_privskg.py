@@ -73,6 +73,7 @@ def test_a_fit_to_negative_counts_has_few_edges():
     assert 0 <= fit.expected().edges < 8
 
 
+@pytest.mark.thorough
 def test_edges_have_the_chances_of_the_model(monkeypatch):
     """Vertices of the largest noisy degrees get the model's largest ones.
 

@@ -45,6 +45,7 @@ def test_the_proven_delta_is_above_the_exact_one_of_gaussians(epsilon, rows, cha
     assert gaussian_delta(epsilon, rows, change) <= found
 
 
+@pytest.mark.thorough(cases=26)
 @pytest.mark.parametrize("rows", [1, 40, 256])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0, 50.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3])

@@ -80,6 +80,7 @@ def test_a_subset_is_uniform_and_needs_no_memory_for_the_whole_set():
     assert len(uniform_subset(1000, 2**40, source)) == 1000
 
 
+@pytest.mark.thorough
 def test_exactly_as_many_pairs_are_returned_as_asked_for():
     """Fewer pass the threshold with a chance of e^-28, whatever the graph."""
     graph = random_graph(600, 1, density=0.002)

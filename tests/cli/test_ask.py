@@ -217,6 +217,7 @@ def test_wrong_answers_are_asked_again_and_the_others_stay(proposed):
     assert proposed(*wrong) == proposed(*trips())
 
 
+@pytest.mark.thorough
 def test_back_returns_with_what_was_answered_before(proposed, typed, done):
     # From the third question to the first and forward again, with each answer as it was.
     told = proposed(*trips()[:4], *["back"] * 4, "", "", "", *trips()[3:])
@@ -404,6 +405,7 @@ def test_a_graph_too_small_for_any_epsilon_is_said_to_be_so(call, typed):
     assert "noise hides every graph of 3 vertices" in err.splitlines()[-1]
 
 
+@pytest.mark.thorough
 def test_groups_go_with_a_graph_as_well(proposed, call):
     told = proposed("mail.edges", "", "edge", "1", "", "", "graph", "staff.csv", "none", "900")
     assert "--groups staff.csv" in told["command"]
@@ -411,6 +413,7 @@ def test_groups_go_with_a_graph_as_well(proposed, call):
     assert len(run_all(told, call)) == 3
 
 
+@pytest.mark.thorough
 def test_a_question_mark_shows_how_the_bound_is_estimated_and_asks_again(
     done, call, typed, proposed
 ):
@@ -454,7 +457,7 @@ PATHS = {
 }
 
 
-@pytest.mark.thorough(cases=3)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_question_mark_explains_every_question(path, done, typed):
     """One line each, before the question is asked again, and the answers are the same."""
@@ -578,6 +581,7 @@ def test_a_table_that_goes_on_is_proposed_per_period_with_years_to_come(proposed
     assert "would refuse this" in quarters["refusal"]  # the series of months has begun
 
 
+@pytest.mark.thorough
 def test_a_series_with_one_bound_for_all_months_is_proposed_with_what_it_feigns(
     proposed, call, done, typed
 ):
@@ -605,6 +609,7 @@ def test_a_series_with_one_bound_for_all_months_is_proposed_with_what_it_feigns(
     assert "'all' is neither yes nor no" in done("plan", "--ask")[1]
 
 
+@pytest.mark.thorough
 def test_a_largest_number_that_is_known_bounds_the_bound_and_the_estimate(
     proposed, call, done, typed
 ):

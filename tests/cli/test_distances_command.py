@@ -47,6 +47,7 @@ def test_table(done, top, shown):
     assert (labels[0] in ("v3", "v4"), len(labels)) == (True, shown)
 
 
+@pytest.mark.thorough
 def test_json_and_files(told, refused, tmp_path):
     write = ("--output", "answers.csv", "--plot", "map.png")
     found = told(*BASE, "--seed", "1", *write)

@@ -30,7 +30,7 @@ def files(tmp_path):
         (tmp_path / name).write_text(text)
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [["evaluate"], ["evaluate", "graphs"]])
 def test_any_graph_is_evaluated(done, told, tmp_path, words):
     line = (*words, *PAIR, "--cuts", "cuts.jsonl")
@@ -45,6 +45,7 @@ def test_any_graph_is_evaluated(done, told, tmp_path, words):
     assert given["errors"]["empty graph"] == pytest.approx(1.5)
 
 
+@pytest.mark.thorough
 def test_graphs_are_compared(done, told, tmp_path):
     line = ("evaluate", "compare", *PAIR, "true.edges", "--seed", "2")
     out, _ = done(*line, "--plot", "comparison.svg")

@@ -88,6 +88,7 @@ def test_table_and_receipt(done, refused, tmp_path):
     done(*BASE, *COLUMNS, "--force")
 
 
+@pytest.mark.thorough
 def test_pictures_and_files_for_maps(done, told, tmp_path):
     out, _ = done(*UNITS, "--plot", "flows.png", "--od", "od.csv")
     assert "flows.png" in out
@@ -508,6 +509,7 @@ def test_a_bound_that_the_table_lacks_cannot_be_judged(refused):
     assert "none of the bounds" in line
 
 
+@pytest.mark.thorough
 def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(
     done, told, refused, tmp_path
 ):

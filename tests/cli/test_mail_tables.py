@@ -40,6 +40,7 @@ def test_a_column_of_dates_is_ignored_by_its_name_and_named():
     assert "privacy unit: 1 edge" in text
 
 
+@pytest.mark.thorough
 def test_rows_that_count_are_the_privacy_unit_if_none_is_typed():
     status, text = release("--counting", "rows", "--uncounted")
     assert status == 0, text
@@ -62,7 +63,7 @@ def test_inspect_proposes_the_questions_where_names_suggest_dates_or_people():
     assert "plan --ask" not in named  # somebody has said what to do with it
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("first", "options"),
     [

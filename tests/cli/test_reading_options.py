@@ -41,6 +41,7 @@ def test_time_stamps_are_not_published_and_the_user_is_told(done, refused, tmp_p
         assert "pass --columns weight= with its number if it is a weight, else --ignore-w" in said
 
 
+@pytest.mark.thorough
 def test_weights_are_released_only_with_a_cap_or_a_word(done, refused, tmp_path):
     (tmp_path / "x.csv").write_text("source,target,weight\na,b,7\nb,c,1\n")
     for command in (RELEASE, START, LEARN):

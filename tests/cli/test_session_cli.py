@@ -423,7 +423,7 @@ def test_every_command_that_opens_a_store_can_demand_its_head(done, told, refuse
     assert "older copy" in refused(*start)
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("delta", "said"), [("0.3", 1), ("1e-6", 0)])
 def test_a_delta_that_is_too_large_is_told_and_no_refusal(done, delta, said):
     """Before anything is spent, by every command that takes one."""

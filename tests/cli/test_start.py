@@ -56,6 +56,7 @@ def test_a_release_loads_no_other_construction():
     assert ended.stdout.strip() == "[]", ended.stdout + ended.stderr
 
 
+@pytest.mark.thorough
 def test_a_first_graph_loads_no_library_that_only_some_uses_need():
     """`scripts/bench/bench_start.py` measures how fast the first graph is, which rests on this."""
     heavy = ("cvxpy", "highspy", "igraph", "matplotlib", "networkx", "pandas", "pyarrow", "scs")

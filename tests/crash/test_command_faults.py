@@ -97,7 +97,7 @@ def sweep(
     return runs
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "faults_and_files",
     [

@@ -244,6 +244,7 @@ def test_sigma_is_bounded_where_no_eigenvalue_is_found(monkeypatch: pytest.Monke
     assert sigma <= bound <= 10 * sigma
 
 
+@pytest.mark.thorough
 def test_krivine_sandwich() -> None:
     """SDP / 1.7822 <= the norm <= SDP, for the value of the relaxation."""
     for matrix in small_matrices(60, seed=13):
@@ -334,6 +335,7 @@ def test_large_sparse_matrices_are_solved_exactly(form, n, norm):
     assert certificate.upper <= quick.upper
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("n", [28, 40])
 def test_stopped_early_both_bounds_still_hold(n):
     matrix = sparse_signs(n, 1.0, 2)

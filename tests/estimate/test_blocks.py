@@ -59,6 +59,7 @@ def pairs_in_order(layout, kind):
     return rows[is_pair], columns[is_pair]
 
 
+@pytest.mark.thorough(cases=58)
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", ["symmetric", "directed", "bipartite"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

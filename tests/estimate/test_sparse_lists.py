@@ -128,6 +128,7 @@ def test_a_list_of_cuts_between_groups_has_the_answers_of_single_cuts(
     assert kinds == {"unbiased", "model"}
 
 
+@pytest.mark.thorough(cases=2)
 @KINDS
 def test_equal_cuts_of_a_joint_list_count_once(kind):
     release, groups, other_groups = sparse_release(kind)

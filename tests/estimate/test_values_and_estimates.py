@@ -51,7 +51,7 @@ def kinds_of_estimates(release, name):
     return ["unbiased", "shrunk"] if release.has_graph else ["unbiased"]
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "all_confidences",
     [
@@ -131,6 +131,7 @@ def test_values_of_flows_lie_in_their_intervals(kind, epsilon):
         assert (table["low"] <= table["high"]).all()
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @KINDS
 def test_estimates_of_all_cells_and_months_add_up_to_the_total(kind, epsilon):

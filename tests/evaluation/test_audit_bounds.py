@@ -50,6 +50,7 @@ def test_the_bound_is_below_a_known_epsilon_and_near_it(epsilon):
     )  # equal inputs
 
 
+@pytest.mark.thorough
 def test_bounds_exceed_the_truth_no_more_often_than_claimed():
     """In 300 audits of a 1-DP mechanism at alpha = 0.1, 70 failures have a chance below 1e-10."""
     rng = np.random.default_rng(5)

@@ -212,6 +212,7 @@ def test_frames_are_of_the_users_kind(compared):
         assert value == row.values[-1]
 
 
+@pytest.mark.thorough
 def test_several_graphs_and_names():
     graph = KINDS["undirected"]
     others = [changed_graph(graph, seed) for seed in range(6)]

@@ -154,6 +154,7 @@ def test_large_graphs_are_measured_in_single_precision(monkeypatch, cliques):
     assert largest <= worst.errors[0] <= 1.1 * largest
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("graph", [gc.datasets.load("davis"), gc.Graph([], [], vertices=5)])
 def test_a_graph_has_no_error_against_itself_and_is_plotted(graph):
     table = graph_cut_errors(graph, graph)

@@ -139,6 +139,7 @@ def test_every_run_of_updates_is_a_point_within_the_axes():
         assert len(axes.get_yticks()) == len(CONSTRUCTIONS)
 
 
+@pytest.mark.thorough
 def test_lines_of_low_rank_are_medians_with_bands_and_the_trivial_answer_is_mn():
     methods = ("Frobenius", "Schatten, JT12's p", "Schatten, best p")
     methods_of = {"gaussian": methods, "rank-one": methods[:2]}

@@ -61,6 +61,7 @@ def test_guarantees_are_those_of_a_mechanism(table):
         assert row["log10 queries"] == pytest.approx(4 * size)
 
 
+@pytest.mark.thorough
 def test_no_session_breaks_its_guarantee(table):
     """A session does with probability 0.05 at most; which ones ran, the seed has fixed."""
     for side, method in product(table.parameters["sides"], METHODS):

@@ -36,6 +36,7 @@ def test_the_statements_hold_in_a_quick_run(table):
     assert all(found.values()), found
 
 
+@pytest.mark.thorough
 def test_for_rank_one_queries_frobenius_needs_fewer_updates_at_every_size_and_rank(table):
     for part in ("n", "rank"):
         places, schatten = updates(table, part, "rank-one", SCHATTEN)

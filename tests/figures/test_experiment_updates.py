@@ -35,6 +35,7 @@ def test_no_construction_uses_more_than_its_bound(table):
     assert all(0 < finding.measured <= 1 and finding.agrees for finding in table.findings)
 
 
+@pytest.mark.thorough
 def test_a_smaller_alpha_allows_more_updates(table):
     """As alpha^-2, for all rules with a step; the families of the median do not shrink."""
     for name, rule in product(set(CONSTRUCTIONS) - {"median"}, RULES):

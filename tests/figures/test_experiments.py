@@ -148,6 +148,7 @@ def test_a_quick_run_contradicts_no_statement_that_the_full_run_confirms(name, t
 # Cut errors against density and size.
 
 
+@pytest.mark.thorough
 def test_every_method_is_measured(table):
     for p in (0.02, 0.1, 0.5):
         rows = table("density").where(part="density", density=p)
@@ -189,6 +190,7 @@ def test_clipping_hurts_where_the_graph_is_sparse(table):
 # Errors against the number of queries, and of people.
 
 
+@pytest.mark.thorough
 def test_guarantees_are_the_planners(table):
     parameters = table("queries").parameters
     planned = plan(
@@ -251,6 +253,7 @@ def test_theorem_6_5_as_printed():
             assert laplace_tail.theorem_6_5(k, alpha / math.sqrt(k)) == pytest.approx(printed)
 
 
+@pytest.mark.thorough
 def test_the_error_of_one_cut_grows_as_the_root_of_its_size(table):
     # Fixed seed; one cut is a mean over 600 cuts of each size: its exponent is far within 0.06.
     assert table("laplace-tail").findings[1].measured == pytest.approx(0.5, abs=0.06)

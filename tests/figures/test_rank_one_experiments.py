@@ -36,6 +36,7 @@ def test_the_same_seed_gives_the_same_table(calls, monkeypatch):
     assert again.rows == calls.rows[: 3 * 4]
 
 
+@pytest.mark.thorough
 def test_whole_releases():
     table = rank_one_release.measure(quick=True, seed=3, progress=silent)
     assert len(table.rows) == 2 * 7

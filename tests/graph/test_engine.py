@@ -226,6 +226,7 @@ def as_dict(cells: Cells) -> Amounts:
     return amounts
 
 
+@pytest.mark.thorough(cases=22)
 @pytest.mark.parametrize("counting", COUNTINGS)
 @pytest.mark.parametrize("name", SHAPES)
 def test_cells_are_those_of_plain_python(counting, name):

@@ -50,6 +50,7 @@ COUNTED = [
 ]
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize(("options", "bound", "expected"), COUNTED)
 def test_rows_are_counted_by_users_of_a_column_of_their_own(visits, options, bound, expected):
     rows = read_owned_flat(visits, **PATIENT | options)
@@ -252,7 +253,7 @@ def test_a_matrix_has_no_column_of_users(put):
         gc.Rows.read(put("some.mtx", ""), columns=gc.Columns(user=0), vertices=3)
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("counting", COUNTINGS)
 @pytest.mark.parametrize("user", ["tail", 2])
 def test_files_without_rows_are_read(put, counting, user):

@@ -134,6 +134,7 @@ def test_what_is_no_edge_is_refused_in_one_line(tmp_path, ending, columns, optio
     assert ending not in ENDINGS or str(source) in str(error.value)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("ending", [*ENDINGS, ".parquet.gz", ".arrow.gz"])
 def test_the_form_of_a_file_does_not_matter(tmp_path, ending):
     """Row groups, batches, a stream instead of a file, and what `Graph.write` made."""

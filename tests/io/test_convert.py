@@ -188,6 +188,7 @@ def test_the_weight_of_a_graph_of_a_library_can_be_named_and_the_rest_is_reporte
     assert "'count'" in reports[1]
 
 
+@pytest.mark.thorough
 def test_lists_and_networkx_are_read_without_arrow():
     code = (
         "import sys, networkx as nx, graphcuts_dp as gc\n"

@@ -381,6 +381,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.thorough(cases=78)
 @pytest.mark.parametrize(("name", "content", "told"), WRONG)
 def test_what_is_wrong_is_told_in_one_line_that_quotes_no_row(put, name, content, told):
     first = str(content).split("\n")[0].split()

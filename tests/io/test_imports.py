@@ -10,6 +10,7 @@ import pytest
 from graphcuts_dp.io.batches import integer_view
 
 
+@pytest.mark.thorough
 def test_edges_between_numbers_are_read_without_pandas(tmp_path):
     (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
     code = (

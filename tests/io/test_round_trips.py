@@ -186,6 +186,7 @@ def names_read(path: Path, program: str) -> list[str]:
     return graph.vs["label" if path.suffix == ".gml" else "name"]
 
 
+@pytest.mark.thorough(cases=80)
 @pytest.mark.parametrize("program", ["networkx", "igraph", "ours"])
 @pytest.mark.parametrize("ending", EXCHANGE)
 @pytest.mark.parametrize("name", NAMES)

@@ -178,7 +178,7 @@ def rows_and_faults(
     return rows, bad._first
 
 
-@pytest.mark.thorough(cases=4)
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("examples", [20, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])

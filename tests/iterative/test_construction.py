@@ -64,7 +64,7 @@ def run(seed=1, graph=None, **options):
     return made.run(two_cliques(N) if graph is None else graph, SeededEntropy(seed))
 
 
-@pytest.mark.thorough(cases=3)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
 @pytest.mark.parametrize("kind", [PracticalIterative, TightIterative])
 @pytest.mark.parametrize("cap", [None, 3.0])

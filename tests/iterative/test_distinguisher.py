@@ -402,7 +402,7 @@ SMALL_GRAPHS = {
 }
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "distinguisher_name"),
     [

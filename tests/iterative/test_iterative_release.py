@@ -219,7 +219,7 @@ def of_median(epsilon=50.0, seed=1, **options):
     )
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("calibration", ["practical", "tight", "dr14"])
 def test_statistics_are_answered_within_their_intervals(calibration):
     """And with much epsilon the graph is found, with little it is not, with the same seeds."""

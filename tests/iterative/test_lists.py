@@ -123,6 +123,7 @@ def law_of(graph, cuts, noise):
     return listed, Answers(noise=noise).laws(Task(graph, cuts, epsilon=1.0), listed)[noise]
 
 
+@pytest.mark.thorough(cases=4)
 @EACH_KIND
 @pytest.mark.parametrize("noise", ["k-norm", "laplace"])
 def test_intervals_hold_for_all_answers_at_once(graph, cuts, noise):
@@ -164,6 +165,7 @@ def test_every_pair_has_its_column(graph, cuts):
     assert max(sum(column) for column in seen) > 1
 
 
+@pytest.mark.thorough
 def test_k_norm_noise_is_less_where_cuts_overlap():
     """Spread of answers to five random halves of 20 vertices, 100 draws of each noise."""
     rng = np.random.default_rng(1)

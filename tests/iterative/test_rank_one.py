@@ -187,7 +187,7 @@ def quick_noise(monkeypatch):
     monkeypatch.setattr(value_noise, "sample_discrete_gaussian", normal)
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("quick_noise")
 @pytest.mark.parametrize("kind", ["plain", "bipartite", "weighted"])
 @pytest.mark.parametrize("rho", [0.5, 50.0])
@@ -267,6 +267,7 @@ def test_without_noise_the_bound_is_what_the_start_leaves():
     assert sigma * (sigma / 8 - 0.3) == pytest.approx(1.0, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_planted_blocks_are_proven_to_be_found_and_noise_alone_is_not():
     """At the budget of epsilon = 1 and delta = 1e-6; deterministic, seeded."""
     n = 900

@@ -188,6 +188,7 @@ def test_no_store_charges_nothing(graph):
     assert (charge.store, charge.use, charge.advice()) == (None, None, "")
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("has_number", [True, False])
 def test_an_account_without_a_name_is_charged_too(path, monkeypatch, has_number):
     """As in a container. Systems other than Unix do not number accounts."""

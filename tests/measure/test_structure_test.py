@@ -255,7 +255,7 @@ def _minimiser(matrix, tau):
 HUBS = ("star", "two stars")  # take the most rounds
 
 
-@pytest.mark.thorough(cases=3)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("shape", "n"),
     [

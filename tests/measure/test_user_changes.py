@@ -106,7 +106,7 @@ def largest_changes(kind, group_labels, counting, user_is_source, max_contributi
     return cells, largest
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("user_is_source", [False, True])
 @pytest.mark.parametrize("counting", ["edges", "users", "rows"])
 @pytest.mark.parametrize("kind", SPACES)

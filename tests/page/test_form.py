@@ -102,7 +102,7 @@ def test_no_option_is_spelled_in_the_code_of_the_page():
     assert spelled == []
 
 
-@pytest.mark.thorough(cases=4)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("name", "more"),
     [

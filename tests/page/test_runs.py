@@ -315,6 +315,7 @@ def test_a_refused_run_spends_nothing_and_names_the_step_to_change(page, tmp_pat
     assert (past_run["state"], past_run["epsilon"]) == (REFUSED, 0)
 
 
+@pytest.mark.thorough
 def test_a_simulated_network_is_described_in_plain_words_before_its_details(tmp_path):
     run = write_plan(tmp_path)
     network = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, seed=1)

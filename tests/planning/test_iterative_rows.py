@@ -185,6 +185,7 @@ def test_the_typical_error_is_a_mean(k):
 # What is left out
 
 
+@pytest.mark.thorough
 def test_rows_are_there_only_where_they_are_possible():
     def made(n, edges, queries, **more):
         return gc.plan(n, edges=edges, queries=queries, **GUARANTEE | more)

@@ -161,6 +161,7 @@ def test_noise_on_all_pairs_is_compared_with_the_edges():
     assert not beats(10**4, 50, epsilon=8.0)
 
 
+@pytest.mark.thorough
 def test_a_release_keeps_what_was_forecast():
     rng = np.random.default_rng(1)
     n, m = 600, 6000

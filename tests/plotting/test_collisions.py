@@ -134,7 +134,7 @@ def test_names_and_numbers_of_a_heat_map_do_not_collide(count, name, largest):
     assert max(figure.get_size_inches()) < 13
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [61, 150])
 def test_names_of_enclosing_groups_do_not_collide(count):
     figure = heat_map_figure(picture(count))
@@ -142,7 +142,7 @@ def test_names_of_enclosing_groups_do_not_collide(count):
     assert len(figure.axes[0].get_yticklabels()) == 3
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", quick_and_slow([3, 9, 24, 40], [9, 40]))
 def test_heat_maps_of_months_do_not_collide(count):
     tables = {month: picture(count, seed=number) for number, month in enumerate(MONTHS)}
@@ -172,7 +172,7 @@ def test_names_of_a_map_do_not_collide(count, on_earth, symmetric):
     assert collisions(figure) == ([], [])
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", quick_and_slow([3, 12, 30], [3, 30]))
 def test_maps_of_months_do_not_collide(count):
     tables = {month: picture(count, seed=number) for number, month in enumerate(MONTHS)}

@@ -74,6 +74,7 @@ def test_everybody_can_read_it_at_every_width(opened, name, theme):
     assert page.complaints() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", KINDS)
 def test_hostile_names_are_texts_and_nothing_is_fetched(opened, name):
     page = opened(name)

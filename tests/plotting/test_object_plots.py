@@ -157,6 +157,7 @@ COORDINATES = {0: (0, 0), 1: (1, 0), 2: (0, 1), 3: (1, 1)}  # of the four parts
 LOCATIONS = pd.DataFrame({"id": [0, 1, 2, 3], "lat": [60.0] * 4, "lon": [0.0, 1.0, 2.0, 4.0]})
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("level", ["half", "part"])
 def test_the_numbers_of_flows_are_the_values_clipped_to_their_intervals(flows, draw, level):
     axes, title = draw(flows.plot(level))
@@ -205,6 +206,7 @@ def test_an_unknown_level_or_both_coordinates_and_locations_are_refused(flows):
 # Answers.
 
 
+@pytest.mark.thorough
 def test_a_release_draws_the_cuts_of_its_vertices_in_descending_order(results, draw):
     release = results["Release"]
     axes, title = draw(release.plot())
@@ -216,6 +218,7 @@ def test_a_release_draws_the_cuts_of_its_vertices_in_descending_order(results, d
     assert "epsilon = 2" in title
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", ["Release", "Release, sparse", "Release, seeded"])
 def test_a_release_draws_its_answers_to_queries(results, draw, name):
     queries = [gc.CutQuery(["b"], ["c"]), gc.CutQuery(["b", "c"])]

@@ -268,6 +268,7 @@ def test_deltas_that_add_up_to_more_have_no_epsilon():
         least_epsilon([Cost(epsilon=1.0, delta=1e-6)] * 2, delta=1e-6)
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 8.0])
 @pytest.mark.parametrize("delta", [1e-10, 1e-3])
 def test_gaussian_scale_is_the_smallest(epsilon, delta):

@@ -60,7 +60,7 @@ def test_cut_points_of_flips(epsilon, bits):
     assert noise._flip_sampler(epsilon)._cdf(0, bits) == floor_bits(flip_cdf(epsilon), bits)
 
 
-@pytest.mark.thorough(cases=8)
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("bits", [16, 64, 128])
 def test_cut_points_of_geometric_digits(rate, bits):
@@ -414,6 +414,7 @@ def scaled(samples, scale):
     return np.array([float(Fraction(int(sample)) / scale) for sample in samples])
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("bits", [30, 53, 54, 100])
 def test_geometric_and_laplace_noise_of_any_scale(bits):
     scale = Fraction(2) ** bits

@@ -113,6 +113,7 @@ def test_flips_have_their_probability(epsilon):
     assert fit_of_bits(sample_flips(epsilon, SIZE, SeededEntropy(1)), epsilon) > LEVEL
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("rate", RATES)
 def test_geometric_samples_fit(rate):
     assert fit_of(geometric(rate), geometric_cdf, rate) > LEVEL

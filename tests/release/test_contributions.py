@@ -153,7 +153,7 @@ def test_what_is_left_out_lies_in_its_range_for_all_bounds_at_once(shape):
     assert missed <= off < 13
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.usefixtures("counted_once")
 @pytest.mark.parametrize("runs", [80, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", HEAVY)
@@ -244,7 +244,7 @@ def test_rows_of_users_that_noise_cannot_hide():
     assert plan_contribution_bounds(few, epsilon=0.1, known_max=30).best.max_contributions == 20
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 def test_the_share_that_a_bound_leaves_out_is_no_larger_than_stated(epsilon):
     """With a known maximum, for all bounds at once, where every count is within its radius."""

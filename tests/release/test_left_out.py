@@ -350,6 +350,7 @@ def test_a_saved_table_comes_back_with_its_sentence_in_front(tmp_path):
         assert low <= flows.total.value
 
 
+@pytest.mark.thorough
 def test_every_answer_and_picture_says_what_is_counted(tmp_path):
     flows = release(rows_of(frame_of([30] * 40)), known_max=30, epsilon=20.0)
     sentence = flows.counted_rows.sentence

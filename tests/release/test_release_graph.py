@@ -93,6 +93,7 @@ OUTSIDE = {
 }
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(("kind", "outside"), covering(KINDS, OUTSIDE, together=1))
 def test_a_fit_of_ones_own_that_leaves_the_box_is_put_back(kind, outside, tmp_path):
     """Nothing that was paid for is lost, and certificates are of the graph that comes out."""
@@ -111,7 +112,7 @@ def test_a_fit_of_ones_own_that_leaves_the_box_is_put_back(kind, outside, tmp_pa
     assert Release.load(tmp_path / "own.csv").expected == made.expected
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_rounding_moved_is_told_and_proven(kind):
     """Degrees stay, no cut moves by more than is told, and shrunk answers go by the weights."""

@@ -34,6 +34,7 @@ def release():
     return gc.release_graph(planted_graph(), epsilon=1.0, seed=0)
 
 
+@pytest.mark.thorough
 def test_cuts_between_communities_are_nearly_as_good_as_those_of_the_noisy_matrix(weights, release):
     """The mean absolute error of the six cuts between two blocks, each of 100 x 100 pairs."""
     membership = indicators(BLOCK_SIZES)

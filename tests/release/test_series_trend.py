@@ -147,6 +147,7 @@ def test_pairs_that_noise_hides_are_refused_unless_they_are_wanted(tmp_path):
         gc.update_flows(rows, GROUPS, epsilon=1.0, **options, expected_cell=0)
 
 
+@pytest.mark.thorough
 def test_a_chart_has_the_numbers_and_intervals_of_the_table(tmp_path):
     flows = published(user(36), tmp_path, epsilon=5.0)
     figure = flows.plot(title="Trips")

@@ -240,6 +240,7 @@ def test_large_epsilon_keeps_edges_of_graphs_without_weights():
     assert found > 0.5 * len(graph.rows)
 
 
+@pytest.mark.thorough
 def test_communities_are_found_and_measured():
     graph, codes = made(mean=60, degree=40, inside=0.9)
     release = released(graph, epsilon=2.0)
@@ -312,6 +313,7 @@ def test_a_store_is_charged(tmp_path):
         released(store=store)
 
 
+@pytest.mark.thorough
 def test_shares_follow_the_weights():
     def shares_of(mean, degree=24):
         graph, codes = made(mean=mean, degree=degree)
@@ -331,7 +333,7 @@ def test_shares_follow_the_weights():
         assert shares["groups"] == (left - shares["kept edges"]) / 3
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("share", "mean"), [(0.01, 60), (0.4, 60), (0.95, 60), (0.4, 0)])
 def test_the_share_of_degrees_can_be_chosen(share, mean):
     graph, codes = made(mean=mean)

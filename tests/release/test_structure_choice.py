@@ -26,6 +26,7 @@ LAYOUT = Layout((150, 150), symmetric=True)
 SPREAD = 150 * 30.0  # unevenness of degrees far from even
 
 
+@pytest.mark.thorough
 def test_structure_is_detected_from_one_store_and_kept(tmp_path):
     store = tmp_path / "graph.db"
     found = gc.detect_structure(PLANTED, epsilon=0.2, store=gc.Store(store, budget=1.0))
@@ -86,6 +87,7 @@ def test_structure_of_other_kinds_is_detected_and_measured(kind):
         assert (amounts.get(DEGREES, 0) > sum(amounts.values()) / 2) is hidden
 
 
+@pytest.mark.thorough
 def test_structure_of_arcs_is_kept_in_a_store(tmp_path):
     store = tmp_path / "arcs.db"
     planted = three_blocks("directed", 1)
@@ -108,6 +110,7 @@ def test_entries_get_all_where_structure_shows_and_degrees_most_where_none_does(
             assert degrees is None or not degrees.used_in_decision
 
 
+@pytest.mark.thorough
 def test_communities_are_kept_that_looks_at_degrees_lose():
     block = np.arange(150) * 3 // 150
     release = gc.release_graph(PLANTED, epsilon=1.0, seed=2)

@@ -373,6 +373,7 @@ def test_an_altered_content_is_noticed():
         update(frame, "2026-11")
 
 
+@pytest.mark.thorough
 def test_the_record_reads_the_same_from_the_start_and_from_a_checkpoint(monkeypatch):
     monkeypatch.setattr(ledger_module, "_CHECKPOINT_RECORDS", 6)
     frame = trips(count=200)

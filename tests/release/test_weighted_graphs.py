@@ -82,6 +82,7 @@ def test_edges_are_not_counted_if_their_share_of_epsilon_is_tiny(epsilon, counts
     assert counts_edges is (epsilon * float(EDGES_SHARE) * 0.6 >= least_epsilon)
 
 
+@pytest.mark.thorough
 def test_weights_without_a_maximum_are_released_by_classes_of_weights():
     graph = weighted_graph("undirected", max_weight_change=1)
     release = gc.release_graph(graph, epsilon=20.0, seed=1)

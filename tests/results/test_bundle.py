@@ -303,6 +303,7 @@ def test_a_field_that_is_gone_or_something_else_is_refused_though_the_digest_fit
 GONE = object()
 
 
+@pytest.mark.thorough(cases=16)
 @pytest.mark.parametrize(
     ("name", "where", "values"),
     [
@@ -352,6 +353,7 @@ def test_parts_that_do_not_belong_together_are_refused(name, where, values, tmp_
         write_receipt(path, whole)
 
 
+@pytest.mark.thorough(cases=16)
 @pytest.mark.parametrize(
     ("name", "array", "values"),
     [

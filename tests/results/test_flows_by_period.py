@@ -477,7 +477,7 @@ def shown_lines(figure):
     return {each.get_title(loc="left"): each.lines[0].get_ydata() for each in axes}
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "by"), [("plain", "month"), ("directed", ("year", "month"))])
 def test_a_chart_has_the_largest_cells_over_periods(kind, by):
     cells = cells_of(kind, by)
@@ -556,7 +556,7 @@ def test_every_picture_names_its_period():
     assert title(march.plot(coordinates=where, title="Map")).startswith("Map, March 2026 (")
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
 def test_months_are_drawn_side_by_side_in_one_scale(kind):
     cells = cells_of(kind, "month")

@@ -142,6 +142,7 @@ def test_intervals_of_partitions_of_a_dense_graph_are_informative():
         assert (optimum_high if KINDS[kind].largest else high) >= value
 
 
+@pytest.mark.thorough
 def test_a_balanced_partition_recovers_planted_halves():
     n = 260
     release = gc.release_graph(two_planted_halves(n, 0.85, 0.15, 1), epsilon=3.0, seed=1)

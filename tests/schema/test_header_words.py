@@ -66,6 +66,7 @@ def test_every_family_is_recognised_by_its_own_words():
                 assert endpoint_pairs([target, "x", source], range(3)) == [(2, 0)]
 
 
+@pytest.mark.thorough
 def test_a_word_has_one_side_and_decomposed_accents_are_accents():
     affixes = {affix for _, affixes in _FAMILIES for group in affixes for affix in group}
     for stem in _stems():

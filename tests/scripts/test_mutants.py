@@ -63,6 +63,7 @@ def test_the_numbers_of_mutants_are_recorded_for_modules_that_exist(mutants, can
     assert all(noticed <= run for noticed, run in record["noticed"].values())
 
 
+@pytest.mark.thorough
 def test_every_mutant_by_hand_has_one_position_and_is_selected(mutants, selected, monkeypatch):
     by_hand = mutants.by_hand()
     assert len(by_hand) == len(mutants.BY_HAND) >= 60

@@ -305,6 +305,7 @@ def test_roles_end_where_they_end(ann):
     assert ann.send(None, "GET", "/healthz").text == "ok\n"
 
 
+@pytest.mark.thorough
 def test_what_is_described_is_served_and_refuses_strangers(ann):
     described = ann.http.get("/v1/openapi.json").json()["paths"]
     assert sum(map(len, described.values())) > 20

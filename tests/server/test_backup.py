@@ -288,7 +288,7 @@ def _flip(path):
     path.write_bytes(bytes(data))
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", [*ALTERED, *NO_BACKUPS])
 def test_what_is_no_backup_or_was_altered_is_refused_in_one_line(served, place, kind):
     store, backup, _ = served

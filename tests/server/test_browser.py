@@ -83,6 +83,7 @@ def make(page, name, **fields):
     page.served.tokens[name] = page.text("#token").rpartition(" ")[2]
 
 
+@pytest.mark.thorough
 def test_a_curator_and_two_analysts(page):
     page.driver.get(page.served.url)
     page.check("login")
@@ -140,6 +141,7 @@ def open_session_of(page, name):
     page.wait(lambda: page.state() == "open")
 
 
+@pytest.mark.thorough
 def test_a_page_that_is_reloaded_while_it_asks_has_one_answer(page):
     open_session_of(page, "cleo")
     page.type("#labels-S", "v7")

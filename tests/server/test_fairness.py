@@ -82,6 +82,7 @@ def test_requests_to_simulated_graphs_starve_nobody(server, threads, monkeypatch
     assert server.send("eve", "POST", "/v1/dummy", DUMMY).status_code == 200
 
 
+@pytest.mark.thorough
 def test_a_large_batch_lets_others_go_first(server, threads, monkeypatch):
     """An analyst asks while the first chunk of 1,000 queries of another is at work."""
     arrived = arrivals(server, monkeypatch, "ask_in_steps")

@@ -34,6 +34,7 @@ HERE = [
 ]
 
 
+@pytest.mark.thorough(cases=6)
 @pytest.mark.parametrize("headers", ELSEWHERE)
 def test_no_login_of_another_site(server, headers):
     """Once only the framework's strictness about content types stood before a login."""
@@ -52,7 +53,7 @@ def test_a_login_of_the_page_and_of_programs(server, headers):
     assert "set-cookie" in reply.headers
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("headers", [ELSEWHERE[0], ELSEWHERE[9]])
 def test_every_route_that_changes_something_refuses_pages_of_other_sites(server, headers):
     """With a valid token and all that the route wants, so that nothing else refuses it."""

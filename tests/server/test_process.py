@@ -136,6 +136,7 @@ def test_requests_that_are_none_are_refused(process):
     assert not [line for line in told.splitlines() if "passwd" in line and " 404 " not in line]
 
 
+@pytest.mark.thorough
 def test_requests_with_another_one_inside_are_refused_or_answered_once(process):
     """What a proxy may read as one request and the server as two."""
     head = f"Host: localhost\r\nAuthorization: Bearer {process.tokens['curator']}\r\n"

@@ -75,6 +75,7 @@ def client_addresses(monkeypatch):
 OTHER_ADDRESSES = ["10.0.0.8", "127.0.0.1", "::1", "::ffff:10.0.0.8", "::10.0.0.7", "unix", ""]
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("address", OTHER_ADDRESSES)
 def test_plain_http_that_bypasses_the_proxy_is_refused_before_its_token_is_read(
     server, send_from, address, monkeypatch

@@ -127,6 +127,7 @@ def test_a_header_that_is_there_twice_is_refused():
         sign_in.person_named([one, shared], trusted=False)
 
 
+@pytest.mark.thorough
 def test_without_the_option_the_header_says_nothing(server, proxy):
     """The account counts that the token proves, and no header does."""
     off = {"person_header": "", "proxy_secret": None}

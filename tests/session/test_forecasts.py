@@ -74,7 +74,7 @@ def knowing(mechanism, total):
     return replace(mechanism, total_weight=total) if known else mechanism
 
 
-@pytest.mark.thorough(cases=8)
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(("method", "kind", "disjoint", "run"), CASES)
 def test_forecast_and_widest_interval_are_the_same_number(method, kind, disjoint, run, monkeypatch):
     graph = graph_of(kind)
@@ -264,6 +264,7 @@ def test_a_constant_changes_all_who_state_the_bound(
 # Warnings
 
 
+@pytest.mark.thorough
 def test_a_worthless_session_warns_before_anything_is_spent(tmp_path):
     graph, store = two_communities(12, 1), tmp_path / "s.db"
     terms = terms_of("frieze-kannan", epsilon=1.0, queries=100, calibration="gru12")
@@ -278,7 +279,7 @@ def test_a_worthless_session_warns_before_anything_is_spent(tmp_path):
         gc.open_session(graph, store=store).close()
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [12, 40, 200])
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_what_the_warning_offers_is_not_worthless(n, calibration):

@@ -192,6 +192,7 @@ def forger(tmp_path, method):
     return forger
 
 
+@pytest.mark.thorough(cases=1)
 def test_a_forged_record_or_state_is_refused_in_one_line_or_harmless(forger, method):
     wrong_values = itertools.cycle(WRONG_VALUES)
     refusals = []
@@ -216,6 +217,7 @@ def test_a_forged_record_or_state_is_refused_in_one_line_or_harmless(forger, met
     assert sum(refusal is not None for refusal in refusals) > len(refusals) / 2
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("method", WITH_HYPOTHESIS, indirect=True)
 def test_a_forged_hypothesis_is_refused_as_damage(forger, method):
     forged = (

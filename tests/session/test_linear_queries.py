@@ -136,6 +136,7 @@ def test_a_query_without_pairs_is_answered_by_zero_for_free(tmp_path):
         assert session.remaining.queries == 20
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("shape", [10, (6, 8)], ids=["undirected", "bipartite"])
 @pytest.mark.parametrize("overlapping", [False, True], ids=["disjoint", "overlapping"])
 def test_intervals_of_binary_answers_to_rank_one_queries_hold_and_are_not_too_wide(

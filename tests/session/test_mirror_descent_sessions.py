@@ -235,6 +235,7 @@ def test_the_stream_between_two_neighbours_is_a_monotone_step_from_either():
     assert counting.per_pair == Fraction(2**30 * grid.largest, counting.divisor)
 
 
+@pytest.mark.thorough
 def test_low_rank_ratings_are_answered_within_less_with_schatten():
     """Before anything is spent the error is that of l2; what is bought makes it smaller."""
     n = 800

@@ -49,7 +49,7 @@ def unpatched():
     workers.store_module._connect = before
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.usefixtures("unpatched")
 @pytest.mark.parametrize("after", [False, True])
 def test_a_failing_statement_is_told_and_loses_nothing(tmp_path, after):

@@ -114,6 +114,7 @@ def test_sessions_fail_no_more_often_than_beta(terms, min_updates):
     assert updates >= min_updates  # else the hypothesis was right without learning
 
 
+@pytest.mark.thorough
 def test_an_incorrect_variant_with_intervals_a_fifth_as_wide_fails_more_often_than_beta():
     beta = 0.05
     failures, _ = count_failures(

@@ -54,6 +54,7 @@ def test_noise_alone_does_not_reach_the_margin(shape):
         assert len(best_structure(view, 1.0).sizes) == 0
 
 
+@pytest.mark.thorough
 def test_the_evidence_names_the_number_of_blocks():
     view, X, _ = noisy_blocks((100,) * 4, 2.2 * 20 / 100, seed=0)
     models = {count: fitted(view, count) for count in range(1, 8)}
@@ -77,7 +78,7 @@ def test_one_block_is_the_density():
     assert fitted(view, 1).evidence == pytest.approx(exact, abs=0.05)
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("sizes", "other", "scale", "off", "bias"),
     [((100,) * 4, None, 20 / 100, 130, 60), ((40,) * 4, (100,) * 4, 0.2582, 130, 40)],

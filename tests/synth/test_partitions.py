@@ -258,6 +258,7 @@ def test_sparse_entries_that_are_stored_twice_are_added():
     assert rows_read(stored_twice) == [[0, 3], [4, 0]]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("search", "least_share"),
     [

@@ -135,7 +135,7 @@ def blocks_of(kind, high, seed, sizes=SIZES):
     return directed_blocks(len(left), core, seed=seed), left @ core @ left.T, left, left, ROUND
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_message_passing_sharpens_directions_and_finds_soft_groups(kind):
     """Three blocks that are hard to see. Inner products along the true ones are unbiased: sums
@@ -301,7 +301,7 @@ def test_rays_are_found(seed):
     assert ((mean - places) ** 2).sum(axis=1).mean() < 1.4
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("dimensions", [1, 3])
 def test_pure_noise_is_one_component(dimensions):
     for seed in range(6):

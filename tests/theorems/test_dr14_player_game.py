@@ -291,6 +291,7 @@ def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
     assert play.payoff > play.bound + play.regret_bound
 
 
+@pytest.mark.thorough
 def test_the_value_of_the_game_is_that_of_the_linear_program():
     for A, z, problem in problems(3):
         found = query_game(problem, tolerance=0.08)

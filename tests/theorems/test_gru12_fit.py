@@ -78,7 +78,7 @@ def test_a_fit_is_near_the_truth(name, noise, sizes):
             assert found.lower <= relaxation(A - z) * rounding
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", NOISES)
 def test_cutting_plane_in_the_normalised_cut_norm(noise):
     """The oracle is a heuristic here, so the gap is restated with the exact norm of x - z."""
@@ -97,6 +97,7 @@ def test_cutting_plane_in_the_normalised_cut_norm(noise):
     assert exact >= 0.9 * len(SEEDS)  # the oracle nearly always finds the largest cut
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("noise", NOISES)
 def test_all_oracles_of_the_cut_norm_give_fits_within_their_gap(noise):
     """No oracle's bound is above another one's value, and values are those of brute force."""
@@ -224,7 +225,7 @@ def test_the_value_counts_cuts_that_the_oracle_overlooks(seed):
     assert oracle.calls == 8
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_no_other_point_is_below_the_reported_bound(seed):
     check_larger(NOISES[seed % 3], seed)

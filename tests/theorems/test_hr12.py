@@ -144,6 +144,7 @@ def embedded_runs(embedding, truth_of, metric):
     return says / RUNS / len(metric)
 
 
+@pytest.mark.thorough
 def test_theorem_10_straight_line_distances():
     places = np.random.default_rng(3).uniform(size=(8, 2))
     metric = Metric.path(8)  # labels only
@@ -152,6 +153,7 @@ def test_theorem_10_straight_line_distances():
     assert embedded_runs(embedding, lambda here: true @ here.counts / here.people, metric) > 0.5
 
 
+@pytest.mark.thorough
 def test_theorems_7_and_11_any_metric():
     graph = nx.cycle_graph(9)
     nx.set_edge_attributes(graph, {edge: 1 + edge[0] % 3 for edge in graph.edges}, "weight")

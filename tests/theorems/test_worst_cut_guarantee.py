@@ -72,7 +72,7 @@ def check_seed(seed, size, epsilon, **options):
     check(gc.release_graph(graph, epsilon=epsilon, noise=noise, seed=seed, **options), graph)
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("fit", "mechanism"), MODES)
 def test_the_stated_bound_holds_for_every_fit(fit, mechanism):
     """Six seeds of each mode: every density with every kind of graph in half of the modes. At 95 %
