@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy
-from helpers import random_graph
+from helpers import LARGE_DELTA, random_graph
 from statistic_cases import exact_flows, many_flows, planted
 
 from graphcuts_dp import Graph, Groups, QueryError, VertexSet, release_flows
@@ -156,6 +156,7 @@ def test_intervals_of_a_ratio_hold_as_often_as_guaranteed_and_fail_for_more_nois
     assert failures(one, FEW, epsilon=1.0, told=4)["share_inside"] > most_failures(FEW)
 
 
+@LARGE_DELTA
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_all_intervals_of_ratios_hold_with_every_noise(law):
