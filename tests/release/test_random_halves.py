@@ -93,7 +93,7 @@ def test_a_release_bounds_random_halves_with_a_hundredth_of_epsilon(name):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("runs", [10, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [10, pytest.param(400, marks=pytest.mark.slow)])
 def test_bounds_of_whole_releases_fail_no_more_often_than_they_may(runs):
     graph, missed = random_graph(10), 0
     for seed in range(runs):
