@@ -20,7 +20,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import Use
 from graphcuts_dp.options import read_options
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit, stated_unit
 from graphcuts_dp.privacy.provenance import Provenance
 from graphcuts_dp.release.receipt_check import check_receipt
@@ -327,7 +327,9 @@ def _report(
 
 def _odds_of_all(unit: PrivacyUnit, status: LedgerStatus) -> str:
     """Return a sentence on the most that a guess can gain with all results of a store."""
-    explanation = unit.explain(epsilon=status.epsilon, delta=status.delta)
+    # All uses together may spend more than a single result may: nothing is hidden from there on.
+    epsilon = min(status.epsilon, LARGEST_EPSILON)
+    explanation = unit.explain(epsilon=epsilon, delta=status.delta)
     worst = words.of_people(unit, explanation.odds_in_words[-1])
     return (
         f"Worst, with all results in the store (epsilon = {_epsilon_text(status.epsilon)}): {worst}"

@@ -144,6 +144,17 @@ def test_the_column_of_dates_is_named_without_the_form_of_its_dates(column, tmp_
     assert sentence.endswith(f"dated by \u201c{column}\u201d.")
 
 
+def test_all_results_of_a_store_may_spend_more_than_one_result_may(tmp_path):
+    """A result of more than epsilon = 50 is refused; several that add up to more are not."""
+    graph, groups = gc.datasets.load("karate"), gc.datasets.load_groups("karate")
+    for number in range(2):
+        table = gc.release_flows(graph, groups, epsilon=30.0 + number, store=tmp_path / "s.db")
+    table.save(tmp_path / "out.csv")
+    report = report_of(tmp_path / "out.csv.json", store=tmp_path / "s.db")
+    assert report.odds[-1].startswith("Worst, with all results in the store (epsilon = 61): ")
+    assert "100 %" in report.odds[-1]
+
+
 def test_the_check_code_names_one_receipt(store, tmp_path):
     path = saved("flows", tmp_path, store=store)
     report = report_of(receipt_of(path), store=store.file)
