@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, final
@@ -20,7 +20,7 @@ from graphcuts_dp.cli.contribution_bounds import (
     contributions_forecast,
 )
 from graphcuts_dp.cli.group_reading import GroupFile, GroupReading
-from graphcuts_dp.cli.job_results import carry_out, comment_note, written_report
+from graphcuts_dp.cli.job_results import carry_out, table_report, written_report
 from graphcuts_dp.cli.reading import (
     ApproximatePrivacyOptions,
     Reading,
@@ -45,8 +45,6 @@ from graphcuts_dp.results.flow_pictures import MOST_PANELS
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files
 from graphcuts_dp.schema.typed_names import split_names
-
-_SHOWN = 10  # cells of the finest level that are printed
 
 
 @final
@@ -348,12 +346,7 @@ def _write(
     )
     written = [*saved, *run.write_others(table, locations)]
     report = written_report(_facts(table), table.guarantee, written, source)
-    return replace(
-        report,
-        blocks=[table, {"files": "  ".join(written)}],
-        notes=[*report.notes, comment_note(target)],
-        most=_SHOWN,
-    )
+    return table_report(report, table, target, written)
 
 
 def _facts(table: Flows) -> dict[str, Any]:

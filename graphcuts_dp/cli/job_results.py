@@ -1,6 +1,7 @@
 """Carry out the jobs of commands, and report the files of their results."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,8 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.results.bundle import sha256_of
+
+_SHOWN_CELLS = 10  # of the finest level of a table
 
 R = TypeVar("R")
 
@@ -67,6 +70,23 @@ def written_report(
         {**facts, "files": list(written)},
         [{**facts, "files": "  ".join(written)}, *blocks],
         [note if guarantee.is_private else NOT_PRIVATE] if written else [],
+    )
+
+
+def table_report(report: Report, table: Any, target: str, written: Sequence[str]) -> Report:
+    """Return a report of written files with the first cells of their table in place of its facts.
+
+    Args:
+        report: report of the files.
+        table: the table of flows.
+        target: the file of the table.
+        written: all files of the result.
+    """
+    return replace(
+        report,
+        blocks=[table, {"files": "  ".join(written)}],
+        notes=[*report.notes, comment_note(target)],
+        most=_SHOWN_CELLS,
     )
 
 

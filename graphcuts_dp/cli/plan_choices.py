@@ -56,7 +56,7 @@ def is_table(answers: Answers) -> bool:
 
 
 def releases_rows(answers: Answers) -> bool:
-    """Return whether a table of rows is released, not of a graph; False until it has groups."""
+    """Return whether the result is a table of rows, not of edges; False until groups are named."""
     return is_table(answers) and answers["unit"] in ("user", "row")
 
 

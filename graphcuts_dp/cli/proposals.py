@@ -130,7 +130,7 @@ def proposal_of(answers: Answers) -> Proposal:
     unit = unit_of(answers)
     edges_per_unit = unit.max_degree or unit.group_size
     if answers["data"] is None:
-        return _plan(answers, edges_per_unit)
+        return _plan_proposal(answers, edges_per_unit)
     if answers["who"] != EVERYBODY:
         proposal = _session(answers, edges_per_unit)
     elif is_table(answers):
@@ -366,7 +366,7 @@ def _session(answers: Answers, edges_per_unit: int) -> Proposal:
     )
 
 
-def _plan(answers: Answers, edges_per_unit: int) -> Proposal:
+def _plan_proposal(answers: Answers, edges_per_unit: int) -> Proposal:
     """Return the plan of a graph if no private file is named."""
     n, queries = answers["vertices"][1], answers.get("queries", USUAL_QUERIES)
     words = ["plan", "--n", str(n), "--queries", str(queries)]

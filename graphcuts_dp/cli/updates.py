@@ -12,7 +12,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, forecast_report, note_formulas, remember_written, say
 from graphcuts_dp.cli.group_reading import GroupReading
-from graphcuts_dp.cli.job_results import comment_note, written_report
+from graphcuts_dp.cli.job_results import table_report, written_report
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, directions_note
 from graphcuts_dp.cli.spending import WOULD_REFUSE, Spending, expected_refusal
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
@@ -29,8 +29,6 @@ from graphcuts_dp.release.updates import UpdatePlan, update_plan
 from graphcuts_dp.results.bundle import KINDS, check_path, guarantee_of, read_receipt, receipt_path
 from graphcuts_dp.results.flows_over_time import NAME, FlowsOverTime
 from graphcuts_dp.schema.groups import Groups
-
-_SHOWN = 10  # cells that are printed
 
 
 @final
@@ -243,12 +241,7 @@ def _write(table: FlowsOverTime, target: str, source: str, update: UpdateOptions
         write_figure(table.plot(), update.plot, force=update.force)
         written.append(update.plot)
     report = written_report(_facts(table), table.guarantee, written, source)
-    return replace(
-        report,
-        blocks=[table, {"files": "  ".join(written)}],
-        notes=[*report.notes, comment_note(target)],
-        most=_SHOWN,
-    )
+    return table_report(report, table, target, written)
 
 
 def _facts(table: FlowsOverTime) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class CountedRows:
         )
 
     @classmethod
-    def stated(cls, neighbours: str, what: str) -> Self | None:
+    def of_neighbours(cls, neighbours: str, what: str) -> Self | None:
         """Return the counted rows of a guarantee, for results that were saved before this class.
 
         Args:

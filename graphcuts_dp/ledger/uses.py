@@ -219,7 +219,7 @@ def spent_together(uses: Sequence[CountedUse], budget: Budget | None = None) -> 
         uses: at least one, in the order in which they were begun.
         budget: as for `total_cost`.
     """
-    return _largest(_totals(uses, budget).values())
+    return _largest(_cost_by_period(uses, budget).values())
 
 
 def _largest(alternatives: Iterable[Cost]) -> Cost:
@@ -235,7 +235,7 @@ def _largest(alternatives: Iterable[Cost]) -> Cost:
     )
 
 
-def _totals(
+def _cost_by_period(
     uses: Sequence[CountedUse], budget: Budget | None, period: PeriodPath = ()
 ) -> dict[PeriodPath, Cost]:
     """Return the cost of each set of `readers_by_period` that is not empty, by period."""
@@ -254,7 +254,7 @@ def spent_by_period(uses: Sequence[CountedUse], budget: Budget | None = None) ->
     For a period that contains other named ones, it is the largest cost of those.
     """
     costs_within: dict[PeriodPath, list[Cost]] = {}
-    totals = _totals(uses, budget)
+    totals = _cost_by_period(uses, budget)
     for path, total in totals.items():
         for depth in range(1, len(path) + 1):
             if path[:depth] in totals:
@@ -270,7 +270,7 @@ def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> 
         period: a label such as "2026-03", or "2026", which contains it.
         budget: as for `total_cost`.
     """
-    totals = _totals(uses, budget, around(period))
+    totals = _cost_by_period(uses, budget, around(period))
     return _largest(totals.values()) if totals else None
 
 

@@ -333,14 +333,14 @@ def plain(text: str, labels: Mapping[str, str]) -> str:
     def argument(match: re.Match[str]) -> str:
         return _with_value(match[1], match[2], labels)
 
-    def compound(match: re.Match[str]) -> str:
+    def option_name(match: re.Match[str]) -> str:
         key = match[0].replace("_", "-")
         is_option = key in labels or any(full.endswith(f".{key}") for full in labels)
         return f"\u201c{label_of(key, labels)}\u201d" if is_option else match[0]
 
     text = _CHOICE.sub(choice, " ".join(text.split()))
     text = _ARGUMENT.sub(argument, _SWITCH.sub(switch, text))
-    text = _EXAMPLE.sub(" to ", _COMPOUND.sub(compound, text))
+    text = _EXAMPLE.sub(" to ", _COMPOUND.sub(option_name, text))
     text = _PYTHON_NAME.sub("\u201d", _METAVAR.sub("\u201d", text))
     for words, page_words in _PAGE_WORDS.items():
         text = re.sub(rf"(?<![\w\u201c]){words}(?!\w)", page_words, text)

@@ -671,7 +671,9 @@ class Flows(FlowStatistics, Displayed):
         counting, stored = noisy.map.counting, fields.get("counted_rows")
         counted_rows = None if stored is None else CountedRows.from_fields(stored)
         if stored is None and counting is not None:  # versions before 0.2.0 did not store it
-            counted_rows = CountedRows.stated(saved.guarantee.neighbours, CONTRIBUTED[counting])
+            counted_rows = CountedRows.of_neighbours(
+                saved.guarantee.neighbours, CONTRIBUTED[counting]
+            )
         return cls(
             noisy=noisy, strategy=strategy, guarantee=saved.guarantee, counted_rows=counted_rows
         )

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -30,18 +31,33 @@ def call_and_report(folder: Path, line: str, pipe: int) -> None:
     os.write(pipe, json.dumps([result.status, result.err]).encode() + b"\n")
 
 
-def sweep(base: Path, name: str, files: dict[str, bytes], stride: int) -> Counter:
-    """Run a command with a fault at every stride-th call; count faults and states left."""
-    line, counts = LINES[name], Counter()
-    undisturbed = base / f"{name} undisturbed"
+def sweep(
+    base: Path,
+    line: str,
+    files: dict[str, bytes],
+    stride: int,
+    check: Callable[[Path, int | None, str], str],
+) -> Counter:
+    """Run a command with a fault at every stride-th call; count faults and states left.
+
+    Args:
+        base: folder in which each run has a new one, which no other command has used.
+        line: the command line.
+        files: the files of each folder, by name.
+        stride: 1 for every fault at each call; else one fault at every stride-th call.
+        check: checks a folder by the status of its command, None if it was killed, and its
+            messages, and returns the state that was left.
+    """
+    counts, undisturbed = Counter(), base / "undisturbed"
     cases.prepare(undisturbed, files)
     _, _, last = run_with_fault(
         lambda: partial(call_and_report, undisturbed, line), (10**9, 0, 0), AssertionError
     )
-    check_and_resume(undisturbed, 0, "")
+    check(undisturbed, 0, "")
+    shutil.rmtree(undisturbed)
     assert last > 50
     for target, fault in targets_and_faults(last, stride):
-        folder = base / f"{name} {target} {fault}"
+        folder = base / f"{target} {fault}"
         cases.prepare(folder, files)
         reports, was_injected, _ = run_with_fault(
             partial(partial, call_and_report, folder, line),
@@ -50,7 +66,7 @@ def sweep(base: Path, name: str, files: dict[str, bytes], stride: int) -> Counte
         )
         counts[fault] += was_injected
         status, messages = reports[0] if reports else (None, "")
-        counts[f"left: {check_and_resume(folder, status, messages)}"] += 1
+        counts[f"left: {check(folder, status, messages)}"] += 1
         shutil.rmtree(folder)
     return counts
 
@@ -59,6 +75,7 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     files = inputs(folder / "inputs")
     counts: Counter = Counter()
-    for command in LINES:
-        counts += sweep(folder, command, files, int(sys.argv[2]))
+    for name, line in LINES.items():
+        (folder / name).mkdir()
+        counts += sweep(folder / name, line, files, int(sys.argv[2]), check_and_resume)
     print(json.dumps(counts))  # noqa: T201

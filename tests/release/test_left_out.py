@@ -374,13 +374,16 @@ def test_every_answer_and_picture_says_what_is_counted(tmp_path):
 def test_a_table_of_an_earlier_version_says_what_it_counts():
     flows = release(rows_of(frame_of([9] * 9)))
     neighbours = flows.guarantee.neighbours
-    assert CountedRows.stated(neighbours, "rows").sentence == flows.counted_rows.sentence
+    assert CountedRows.of_neighbours(neighbours, "rows").sentence == flows.counted_rows.sentence
     each = release(rows_of(frame_of([9] * 9)), privacy_unit=user(5, per_period=True))
     assert "5 rows a person and month" in each.counted_rows.sentence
-    assert "a person and period" in CountedRows.stated(each.guarantee.neighbours, "rows").sentence
+    assert (
+        "a person and period"
+        in CountedRows.of_neighbours(each.guarantee.neighbours, "rows").sentence
+    )
     plain = gc.release_flows(rows_of(frame_of([9] * 9)), GROUPS, epsilon=1.0)
     assert plain.counted_rows is None
-    assert CountedRows.stated(plain.guarantee.neighbours, "rows") is None
+    assert CountedRows.of_neighbours(plain.guarantee.neighbours, "rows") is None
 
 
 def test_linear_combinations_have_an_end_only_where_something_bounds_it():
